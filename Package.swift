@@ -1,0 +1,114 @@
+// swift-tools-version: 6.3
+import PackageDescription
+
+// Arrows point down only: the door, the edge, the shell, the adapters, the core, the public event
+// model, the wrappers (one C library each), the module maps. `Tests/TidyTests` holds them to it.
+
+let swiftSettings: [SwiftSetting] = [
+    .enableUpcomingFeature("ExistentialAny"),
+    .enableUpcomingFeature("InternalImportsByDefault"),
+    .enableUpcomingFeature("MemberImportVisibility"),
+    .enableUpcomingFeature("NonisolatedNonsendingByDefault"),
+    .strictMemorySafety(),
+    .treatAllWarnings(as: .error),
+]
+
+/// A module map over a C library that Debian keeps.
+func library(_ name: String, _ pkgConfig: String, apt package: String) -> Target {
+    .systemLibrary(name: name, pkgConfig: pkgConfig, providers: [.apt([package])])
+}
+
+/// A room of the house, and what stands below it.
+func room(_ name: String, _ below: [Target.Dependency] = []) -> Target {
+    .target(name: name, dependencies: below, swiftSettings: swiftSettings)
+}
+
+/// The tests of one room, which may also use what stands below it.
+func tests(_ name: String, _ below: [Target.Dependency]) -> Target {
+    .testTarget(name: name, dependencies: below, swiftSettings: swiftSettings)
+}
+
+let moduleMaps: [Target] = [
+    library("CCurl", "libcurl", apt: "libcurl4-openssl-dev"),
+    library("CMicrohttpd", "libmicrohttpd", apt: "libmicrohttpd-dev"),
+    library("COpenSSL", "openssl", apt: "libssl-dev"),
+    library("CRdkafka", "rdkafka", apt: "librdkafka-dev"),
+    library("CSQLite", "sqlite3", apt: "libsqlite3-dev"),
+    library("CXXHash", "libxxhash", apt: "libxxhash-dev"),
+    library("CYAML", "yaml-0.1", apt: "libyaml-dev"),
+    .systemLibrary(name: "CPosix"),
+    .target(name: "CSimdjson", linkerSettings: [.linkedLibrary("simdjson")]),
+]
+
+let wrappers: [Target] = [
+    room("Threading", ["CPosix"]),
+    room("Crypto", ["COpenSSL"]),
+    room("Hashing", ["CXXHash"]),
+    room("HTTPClient", ["CCurl", "Threading"]),
+    room("HTTPServer", ["CMicrohttpd", "Threading"]),
+    room("JSON", ["CSimdjson"]),
+    room("Kafka", ["CRdkafka", "Threading"]),
+    room("SQLite", ["CSQLite"]),
+    room("YAML", ["CYAML"]),
+]
+
+let house: [Target] = [
+    room("ConnectionEvents", ["Crypto", "JSON"]),
+    room("RelayCore", ["ConnectionEvents", "Crypto", "Hashing", "JSON"]),
+    room("RelayConfiguration", ["RelayCore", "ConnectionEvents", "Crypto", "JSON", "YAML"]),
+    room(
+        "RelayJournal", ["RelayCore", "ConnectionEvents", "Crypto", "JSON", "SQLite", "Threading"]),
+    room("RelaySinks", ["RelayCore", "ConnectionEvents", "JSON", "Kafka", "Threading"]),
+    room("TraxAPI", ["RelayCore", "ConnectionEvents", "HTTPClient", "JSON", "Threading"]),
+    room("RelayRuntime", ["RelayCore", "ConnectionEvents", "Hashing", "JSON", "Threading"]),
+    room(
+        "RelayDashboard", ["RelayRuntime", "RelayCore", "ConnectionEvents", "HTTPServer", "JSON"]),
+    room("TraxSandbox", ["ConnectionEvents", "Crypto", "HTTPServer", "JSON", "Threading"]),
+    room(
+        "RelayCommands",
+        [
+            "ConnectionEvents", "Crypto", "Hashing", "HTTPClient", "HTTPServer", "JSON", "Kafka",
+            "RelayConfiguration", "RelayCore", "RelayDashboard", "RelayJournal", "RelayRuntime",
+            "RelaySinks", "SQLite", "Threading", "TraxAPI", "TraxSandbox", "YAML",
+        ]),
+    .executableTarget(
+        name: "trax-relay", dependencies: ["RelayCommands"], swiftSettings: swiftSettings),
+]
+
+let testTargets: [Target] = [
+    tests("ConnectionEventsTests", ["ConnectionEvents", "JSON"]),
+    tests("CryptoTests", ["Crypto"]),
+    tests("HashingTests", ["Hashing"]),
+    tests("HTTPClientTests", ["HTTPClient", "HTTPServer", "Threading"]),
+    tests("HTTPServerTests", ["HTTPServer", "Threading"]),
+    tests("JSONTests", ["JSON"]),
+    tests("KafkaTests", ["Kafka", "Threading"]),
+    tests(
+        "RelayCommandsTests",
+        ["RelayCommands", "RelayConfiguration", "RelayCore", "ConnectionEvents", "JSON"]),
+    tests("RelayConfigurationTests", ["RelayConfiguration", "RelayCore", "ConnectionEvents"]),
+    tests("RelayCoreTests", ["RelayCore", "ConnectionEvents", "JSON", "Hashing"]),
+    tests(
+        "RelayDashboardTests",
+        ["RelayDashboard", "RelayRuntime", "RelayCore", "HTTPServer", "HTTPClient"]),
+    tests("RelayJournalTests", ["RelayJournal", "RelayCore", "ConnectionEvents", "SQLite"]),
+    tests("RelayRuntimeTests", ["RelayRuntime", "RelayCore", "ConnectionEvents", "Threading"]),
+    tests("RelaySinksTests", ["RelaySinks", "RelayCore", "ConnectionEvents", "Kafka"]),
+    tests("SQLiteTests", ["SQLite"]),
+    tests("ThreadingTests", ["Threading"]),
+    tests("TidyTests", []),
+    tests("TraxAPITests", ["TraxAPI", "RelayCore", "HTTPServer", "Threading"]),
+    tests("TraxSandboxTests", ["TraxSandbox", "HTTPClient", "JSON"]),
+    tests("YAMLTests", ["YAML"]),
+]
+
+let package = Package(
+    name: "trax-relay",
+    products: [
+        .executable(name: "trax-relay", targets: ["trax-relay"]),
+        .library(name: "ConnectionEvents", targets: ["ConnectionEvents"]),
+    ],
+    targets: moduleMaps + wrappers + house + testTargets,
+    swiftLanguageModes: [.v6],
+    cxxLanguageStandard: .cxx17
+)
