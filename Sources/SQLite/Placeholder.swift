@@ -1,1 +1,1 @@
-// SQLite
+enum Placeholder {}
