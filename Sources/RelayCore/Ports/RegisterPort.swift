@@ -1,0 +1,46 @@
+public import ConnectionEvents
+public import Crypto
+
+/// One account of the register, as the relay polls it.
+public struct RegisteredAccount: Sendable {
+    /// The operator's id.
+    public var id: AccountID
+    /// The API key.
+    public var credential: Secret
+    /// Tells credentials apart without showing them: equal tags, equal credentials.
+    public var credentialTag: [UInt8]
+    /// Takes the place of `slowest` for this account.
+    public var interval: Duration?
+    /// Not walked while true.
+    public var isPaused: Bool
+    /// Grows each time the id is added again after a removal.
+    public var incarnation: Int64
+    /// Removed by an operator; the relay publishes that and then forgets it.
+    public var isRemoving: Bool
+
+    /// One account, field by field.
+    public init(
+        id: AccountID, credential: Secret, credentialTag: [UInt8], interval: Duration?,
+        isPaused: Bool, incarnation: Int64, isRemoving: Bool
+    ) {
+        self.id = id
+        self.credential = credential
+        self.credentialTag = credentialTag
+        self.interval = interval
+        self.isPaused = isPaused
+        self.incarnation = incarnation
+        self.isRemoving = isRemoving
+    }
+}
+
+/// Which accounts there are; changed by commands of other processes, read by the relay.
+public protocol Register: AnyObject, Sendable {
+    /// Every account, those being removed too.
+    func accounts() throws(JournalFailure) -> [RegisteredAccount]
+
+    /// What changed since the last call of this or of `accounts`; empty when nothing did.
+    ///
+    /// Cheap when nothing changed (`PRAGMA data_version`), so it may be asked each second. An account
+    /// that is gone altogether is not listed: it leaves by `isRemoving` first.
+    func changes() throws(JournalFailure) -> [RegisteredAccount]
+}
