@@ -45,7 +45,9 @@ public struct Connection: Hashable, Sendable {
         return .object(object)
     }
 
-    /// Reads what `json` wrote; nil where it is no connection. Unknown fields are ignored.
+    /// Reads what `json` wrote; nil where it is no connection.
+    ///
+    /// Unknown fields are ignored.
     ///
     /// A health that this version does not know reads as `unrecognised`.
     public init?(json: JSONValue) {

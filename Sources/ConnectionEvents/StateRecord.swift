@@ -31,7 +31,9 @@ public struct StateRecord: Hashable, Sendable {
         self.since = since
     }
 
-    /// The Kafka key: account id, `/`, connection id. It is split at the first `/`.
+    /// The Kafka key: account id, `/`, connection id.
+    ///
+    /// It is split at the first `/`: an account id has none, a connection id may.
     public static func key(_ account: AccountID, _ connection: ConnectionID) -> String {
         "\(account.text)/\(connection.text)"
     }

@@ -84,7 +84,9 @@ extension Belief {
         return desk.decision
     }
 
-    /// The account is gone from the register: told, and a tombstone for each row. The belief is over.
+    /// The account is gone from the register: told, and a tombstone for each row.
+    ///
+    /// The belief is over; the journal drops it with the same commit.
     public mutating func remove(decidedAt: Timestamp) -> Decision {
         var desk = EventDesk(account: account, decidedAt: decidedAt, walk: nil)
         desk.publish(

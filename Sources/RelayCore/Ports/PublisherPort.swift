@@ -144,6 +144,11 @@ public protocol Publisher: AnyObject, Sendable {
     /// Publishes a run; returns when all of it is acknowledged (exactly-once: committed).
     func publish(_ run: Run) throws(PublishFailure)
 
+    /// Lets the library do its work and says whether the other side can be reached.
+    ///
+    /// Called about once a second while there is nothing to publish; must not block for long.
+    func probe() throws(PublishFailure)
+
     /// Closes within the given time, whatever the broker does.
     func close(within limit: Duration)
 }

@@ -1,0 +1,34 @@
+public import ConnectionEvents
+
+/// Where a sink goes on, from what its broker remembers and what the journal knows.
+public enum Reconciliation: Hashable, Sendable {
+    /// Go on after this place.
+    case resume(JournalPosition)
+    /// The journal is older than what was published, or its history is another: a restored backup.
+    case restored
+    /// The journal is empty, and another journal has published before: it was lost.
+    case lost
+    /// Another journal has published under this name.
+    case foreign
+
+    /// Decides for one sink (the table of DESIGN 4).
+    ///
+    /// - Parameters:
+    ///   - progress: what the broker remembers; nil for a new sink, a new cluster, an embedded broker.
+    ///   - place: the sink's place in the journal.
+    ///   - isEmpty: whether the journal holds neither belief nor event.
+    ///   - eventThere: the id of the journal's event at the progress's position; nil when there is no
+    ///     event there, or it was pruned.
+    public static func decide(
+        progress: Progress?, journal: JournalID, head: JournalPosition, place: JournalPosition,
+        isEmpty: Bool, eventThere: EventID?
+    ) -> Reconciliation {
+        guard let progress else { return .resume(place) }
+        guard progress.journal == journal else { return isEmpty ? .lost : .foreign }
+        guard progress.position <= head else { return .restored }
+        if let eventThere, let published = progress.eventID, eventThere != published {
+            return .restored
+        }
+        return .resume(max(progress.position, place))
+    }
+}

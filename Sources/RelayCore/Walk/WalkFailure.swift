@@ -1,0 +1,59 @@
+/// Why a walk was not sealed.
+///
+/// It changes no belief; only a refusal is counted.
+public struct WalkFailure: Error, Hashable, Sendable, CustomStringConvertible {
+    /// What the caller can do.
+    public enum Kind: Hashable, Sendable {
+        /// The credential was refused, with the API's error envelope: counted.
+        case refused(status: Int, code: String, requiredScope: String?)
+        /// The server asked to wait that long.
+        case throttled(Duration)
+        /// Anything else: back off and walk again.
+        case failed
+    }
+
+    /// What the caller can do.
+    public var kind: Kind
+    /// One of few stable words, a metric label.
+    public var code: String
+    /// A sentence; never a URL query, a header, a body or a secret.
+    public var reason: String
+
+    /// A failure, field by field.
+    public init(kind: Kind = .failed, code: String, reason: String) {
+        self.kind = kind
+        self.code = code
+        self.reason = reason
+    }
+
+    /// A request that brought no answer.
+    public init(_ failure: PageFailure) {
+        self.init(code: failure.code, reason: failure.reason)
+    }
+
+    /// The reason.
+    public var description: String { reason }
+
+    /// The walk took longer than it may.
+    public static func tookTooLong(_ limit: Duration) -> WalkFailure {
+        WalkFailure(
+            code: "walk_timeout", reason: "the walk did not end within walkTimeout (\(limit))")
+    }
+}
+
+/// How much a walk may read; whatever trips fails the walk and is named.
+public struct WalkLimits: Hashable, Sendable {
+    /// Pages of one walk.
+    public var pages: Int
+    /// Rows of one walk.
+    public var rows: Int
+    /// Bytes of one answer's body.
+    public var body: Int
+
+    /// Limits, field by field; the defaults are the contract's.
+    public init(pages: Int = 100, rows: Int = 20_000, body: Int = 4 << 20) {
+        self.pages = pages
+        self.rows = rows
+        self.body = body
+    }
+}
