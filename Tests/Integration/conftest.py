@@ -1,0 +1,119 @@
+"""Fixtures: one broker for all tests that leave it whole, an API and relays for each test, and the
+judgement that no test can forget: no secret anywhere, every event by the contract, exit code 0."""
+import atexit
+import os
+import pathlib
+import sys
+import tempfile
+
+import pytest
+
+sys.path.insert(0, str(pathlib.Path(__file__).parent))
+
+import kafka_node  # noqa: E402
+from fake_trax import FakeTrax, Trap  # noqa: E402
+from judge import Judge, judge_state  # noqa: E402
+from relay import Relay, binary  # noqa: E402
+from topics import Admin, shared_brokers  # noqa: E402
+
+
+def pytest_configure(config):
+    """The broker for all: the one of KAFKA_TEST_BROKERS, else one that lives as long as the run."""
+    if hasattr(config, "workerinput") or config.option.collectonly:
+        return
+    if not os.environ.get("KAFKA_TEST_BROKERS"):
+        folder = tempfile.mkdtemp(prefix="trax-relay-kafka-")
+        cluster = kafka_node.Cluster(folder).up()
+        atexit.register(cluster.down)
+        os.environ["KAFKA_TEST_BROKERS"] = cluster.bootstrap
+
+
+def pytest_collection_modifyitems(items):
+    """Leaves out by name what a stand-in cannot carry."""
+    if kafka_node.is_apache():
+        return
+    for item in items:
+        for mark in item.iter_markers("needs_kafka"):
+            why = mark.args[0] if mark.args else "it"
+            item.add_marker(pytest.mark.skip(reason=f"needs Apache Kafka: {why}"))
+
+
+@pytest.fixture
+def trax():
+    server = FakeTrax()
+    yield server
+    server.close()
+    for account in server.accounts.values():
+        assert account.most_in_flight <= 1, f"{account.name}: two requests at once"
+    bare = [r for r in server.requests if not r.headers.get("user-agent", "")
+            .startswith("trax-relay/")]
+    assert not bare, f"a request without the relay's name: {bare[0].headers}"
+    assert all(r.id for r in server.requests), "a request without X-Request-Id"
+
+
+@pytest.fixture
+def trap():
+    listener = Trap()
+    yield listener
+    listener.close()
+
+
+@pytest.fixture
+def make_relay(tmp_path, trax):
+    """Makes relays of this test's API; at its end each is stopped and judged."""
+    made = []
+
+    def make(brokers=None, **change):
+        relay = Relay(tmp_path / f"relay{len(made)}", trax, brokers, **change)
+        made.append(relay)
+        return relay
+
+    yield make
+    problems = []
+    for relay in made:
+        try:
+            finish(relay)
+        except AssertionError as error:
+            problems.append(str(error))
+        finally:
+            if relay.process and relay.process.poll() is None:
+                relay.process.kill()
+            for topic in relay.topics.values():
+                topic.close()
+    assert not problems, "\n".join(problems)
+
+
+def finish(relay):
+    """Stops a relay and holds all it published to the contract."""
+    code = relay.close()
+    for topic in relay.topics.values():
+        topic.read_to_end()
+    found = relay.find_secrets()
+    assert not found, f"a credential in clear in {found[:5]}"
+    assert code in (None, relay.expect_exit), f"exit {code} at SIGTERM:\n{relay.log[-3000:]}"
+    if relay.judged:
+        for suffix, topic in relay.topics.items():
+            if suffix == "events":
+                Judge(detections=relay.detections()).read(topic.records, topic.partitions)
+            elif suffix == "state":
+                judge_state(topic.records, topic.partitions)
+
+
+@pytest.fixture
+def relay(make_relay):
+    return make_relay()
+
+
+@pytest.fixture(scope="session")
+def admin():
+    made = Admin(shared_brokers())
+    yield made
+    made.close()
+
+
+@pytest.fixture(scope="session")
+def program():
+    """The path of the binary; a test that wants one fails where there is none."""
+    path = binary()
+    assert os.access(path, os.X_OK), f"no program at {path}: swift build, or set TRAX_RELAY_BIN"
+    return path
