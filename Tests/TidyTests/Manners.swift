@@ -39,7 +39,9 @@ private func isAttribute(_ code: String) -> Bool {
         && !start.contains(" struct ") && !start.contains(" class ") && !start.contains(" enum ")
 }
 
-/// Finds errors that are thrown away: an optional try, and a catch that does nothing.
+/// Finds errors that are thrown away: an optional try, and a catch that says and does nothing.
+///
+/// A comment in the block counts as a reason: there the error was handled by deciding so.
 func swallowedErrors(_ file: TextFile) -> [Finding] {
     let code = codeOnly(file)
     var found: [Finding] = []
@@ -48,11 +50,10 @@ func swallowedErrors(_ file: TextFile) -> [Finding] {
             found.append(Finding(path: file.path, line: index + 1, reason: "try? hides an error"))
         }
         guard let keyword = line.firstRange(of: "catch") else { continue }
-        let tail = line[keyword.upperBound...].drop { $0 == " " }
-        // A comment in an otherwise empty block does not handle anything.
-        let next = code[(index + 1)...].first { $0.contains { $0 != " " } } ?? ""
+        let opens = line[keyword.upperBound...].hasSuffix("{")
+        let next = index + 1 < file.lines.count ? file.lines[index + 1].drop { $0 == " " } : ""
         let closesAtOnce = line.firstMatch(of: /\bcatch\b[^{]*\{\s*\}/) != nil
-        if closesAtOnce || (tail.hasSuffix("{") && next.drop { $0 == " " }.hasPrefix("}")) {
+        if closesAtOnce || (opens && next.hasPrefix("}")) {
             found.append(Finding(path: file.path, line: index + 1, reason: "an empty catch"))
         }
     }

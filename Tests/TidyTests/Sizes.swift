@@ -30,6 +30,7 @@ private func longFunctions(_ file: TextFile, limit: Int) -> [Finding] {
         guard words.contains("func") || line.firstMatch(of: /^\s*(\w+ )*init[?(<]/) != nil else {
             continue
         }
+        if line.contains("{"), line.hasSuffix("}") { continue }
         let indent = line.prefix { $0 == " " }
         guard let end = code[start...].firstIndex(where: { $0 == indent + "}" }) else { continue }
         let opens = code[start...end].first { $0.hasSuffix("{") }
