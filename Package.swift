@@ -57,7 +57,10 @@ let house: [Target] = [
     room("RelayCore", ["ConnectionEvents", "Crypto", "Hashing", "JSON"]),
     room("RelayConfiguration", ["RelayCore", "ConnectionEvents", "Crypto", "JSON", "YAML"]),
     room(
-        "RelayJournal", ["RelayCore", "ConnectionEvents", "Crypto", "JSON", "SQLite", "Threading"]),
+        "RelayJournal",
+        [
+            "RelayCore", "ConnectionEvents", "Crypto", "Hashing", "JSON", "SQLite", "Threading",
+        ]),
     room("RelaySinks", ["RelayCore", "ConnectionEvents", "JSON", "Kafka", "Threading"]),
     room("TraxAPI", ["RelayCore", "ConnectionEvents", "HTTPClient", "JSON", "Threading"]),
     room("RelayRuntime", ["RelayCore", "ConnectionEvents", "Hashing", "JSON", "Threading"]),
@@ -91,7 +94,9 @@ let testTargets: [Target] = [
     tests(
         "RelayDashboardTests",
         ["RelayDashboard", "RelayRuntime", "RelayCore", "HTTPServer", "HTTPClient"]),
-    tests("RelayJournalTests", ["RelayJournal", "RelayCore", "ConnectionEvents", "SQLite"]),
+    tests(
+        "RelayJournalTests",
+        ["RelayJournal", "RelayCore", "ConnectionEvents", "Crypto", "Hashing", "JSON", "SQLite"]),
     tests("RelayRuntimeTests", ["RelayRuntime", "RelayCore", "ConnectionEvents", "Threading"]),
     tests("RelaySinksTests", ["RelaySinks", "RelayCore", "ConnectionEvents", "Kafka"]),
     tests("SQLiteTests", ["SQLite"]),

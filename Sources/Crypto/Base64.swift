@@ -37,8 +37,8 @@ public enum Base64 {
 
     /// The bytes of a text; nil when it is not canonical base64 of that alphabet.
     ///
-    /// `=` at the end may be left out in both alphabets. Bits that no byte uses must be zero, so that
-    /// one value has one text.
+    /// `=` at the end may be left out in both alphabets. Bits that no byte uses must be zero, so
+    /// that one value has one text.
     public static func decode(_ text: String, _ alphabet: Alphabet = .url) -> [UInt8]? {
         var characters = Array(text.utf8)
         let filled = characters.count % 4 == 0

@@ -2,9 +2,9 @@ internal import COpenSSL
 
 /// Authenticated encryption with AES-256-GCM (NIST SP 800-38D).
 ///
-/// A box is 12 bytes of random nonce, the ciphertext, 16 bytes of tag. With random nonces one key is
-/// good for about four thousand million boxes. The additional data is not kept in the box: whoever
-/// opens it names it again, so that a box cannot be moved to another owner.
+/// A box is 12 bytes of random nonce, the ciphertext, 16 bytes of tag. With random nonces one key
+/// is good for about four thousand million boxes. The additional data is not kept in the box:
+/// whoever opens it names it again, so that a box cannot be moved to another owner.
 ///
 /// Threads: any.
 public enum SealedBox {

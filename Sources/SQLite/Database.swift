@@ -34,7 +34,8 @@ internal import CSQLite
     /// Opens a file; what it holds is read only by the first statement.
     ///
     /// - Parameter busyTimeout: how long a statement waits for another connection's lock.
-    /// - Throws: `cannotOpen` and its like; that the file is no database shows at the first statement.
+    /// - Throws: `cannotOpen` and its like; that the file is no database shows at the first
+    ///   statement.
     public init(
         path: String, access: Access = .create, busyTimeout: Duration = .seconds(5)
     ) throws(SQLiteError) {
@@ -94,7 +95,8 @@ internal import CSQLite
     /// Ends an open transaction without keeping it; a full disk may have done so already.
     private func rollBack() {
         guard unsafe sqlite3_get_autocommit(pointer) == 0 else { return }
-        // The error that led here is the one to report; if this fails as well, the next BEGIN says so.
+        // The error that led here is the one to report; if this fails as well, the next BEGIN says
+        // so.
         _ = unsafe sqlite3_exec(pointer, "ROLLBACK", nil, nil, nil)
     }
 

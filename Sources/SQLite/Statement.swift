@@ -2,9 +2,9 @@ internal import CSQLite
 
 /// One compiled statement of one connection, for many uses.
 ///
-/// Its values are bound, it is stepped, and it is reset, whatever happened, before the call returns:
-/// a statement left open would hold its view of the file and with it the checkpoint back. Threads: as
-/// its connection.
+/// Its values are bound, it is stepped, and it is reset, whatever happened, before the call
+/// returns: a statement left open would hold its view of the file and with it the checkpoint back.
+/// Threads: as its connection.
 @safe public final class Statement {
     private let pointer: OpaquePointer
     private let database: Database
@@ -39,6 +39,11 @@ internal import CSQLite
 
     /// What `read` makes of each row, in order.
     public func all<Value>(_ values: SQLValue..., read: (Row) throws -> Value) throws -> [Value] {
+        try all(values, read: read)
+    }
+
+    /// The same with values that were gathered.
+    public func all<Value>(_ values: [SQLValue], read: (Row) throws -> Value) throws -> [Value] {
         defer { reset() }
         try bind(values)
         var result: [Value] = []

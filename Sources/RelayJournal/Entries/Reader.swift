@@ -1,0 +1,154 @@
+internal import ConnectionEvents
+internal import JSON
+internal import RelayCore
+internal import SQLite
+
+/// A reading connection with its statements; used by one thread at a time.
+struct Reader {
+    let database: Database
+    private let head: Statement
+    private let rows: Statement
+    private let entries: Statement
+    private let eventID: Statement
+    private let allPlaces: Statement
+
+    init(_ database: Database) throws(SQLiteError) {
+        self.database = database
+        try database.execute("PRAGMA query_only = ON")
+        head = try database.prepare("SELECT head FROM heads WHERE account = ?")
+        rows = try database.prepare("SELECT connection, row FROM rows WHERE account = ?")
+        entries = try database.prepare(
+            "SELECT \(Self.entryColumns) FROM entries WHERE position > ? ORDER BY position LIMIT ?")
+        eventID = try database.prepare("SELECT event_id FROM entries WHERE position = ?")
+        allPlaces = try database.prepare("SELECT sink, position FROM places")
+    }
+
+    /// What `entry(_:)` reads.
+    static let entryColumns = """
+        position, account, event_id, type, kind, lane, platform, epoch, sequence, decided_at,
+        numbers, state_key, state_value, body
+        """
+
+    func belief(of account: AccountID) throws -> Belief? {
+        // Head and rows of one instant.
+        try database.snapshot {
+            guard let bytes = try head.first(.text(account.text), read: { $0.blob(0) }) else {
+                return nil
+            }
+            var believed: [ConnectionID: BelievedRow] = [:]
+            try rows.each(.text(account.text)) { row in
+                guard let id = ConnectionID(row.text(0)),
+                    let value = try BelievedRow(json: JSONValue(parsing: row.blob(1)))
+                else { throw Self.damaged("a row of account \(account)") }
+                believed[id] = value
+            }
+            return Belief(
+                account: account, head: try Self.head(bytes, account.text), rows: believed)
+        }
+    }
+
+    func heads() throws -> [AccountID: BeliefHead] {
+        var heads: [AccountID: BeliefHead] = [:]
+        heads.reserveCapacity(Int(try database.integer("SELECT count(*) FROM heads")))
+        try database.prepare("SELECT account, head FROM heads").each { row in
+            let name = row.text(0)
+            guard let account = AccountID(name) else { throw Self.damaged("an account's id") }
+            heads[account] = try Self.head(row.blob(1), name)
+        }
+        return heads
+    }
+
+    func lastEpoch() throws -> Int64 {
+        try database.integer("SELECT value FROM counters WHERE name = 'last_epoch'")
+    }
+
+    func tail() throws -> JournalPosition {
+        let first = try database.prepare("SELECT position FROM entries ORDER BY position LIMIT 1")
+            .first { $0.integer(0) }
+        if let first { return JournalPosition(first) }
+        return JournalPosition(
+            try database.integer("SELECT value FROM counters WHERE name = 'head'") + 1)
+    }
+
+    func entries(
+        after position: JournalPosition, limit: Int, bytes: Int
+    ) throws -> [JournalEntry] {
+        var result: [JournalEntry] = []
+        var size = 0
+        do {
+            try entries.each(.integer(position.number), .integer(max(limit, 1))) { row in
+                let entry = try Self.entry(row)
+                size += (entry.body?.count ?? 0) + (entry.state?.value?.count ?? 0) + 200
+                if size > bytes, !result.isEmpty { throw Enough() }
+                result.append(entry)
+            }
+        } catch is Enough {
+            return result
+        }
+        return result
+    }
+
+    func eventID(at position: JournalPosition) throws -> EventID? {
+        try eventID.first(.integer(position.number)) { $0.textOrNil(0) }.flatMap {
+            $0.map { EventID($0) }
+        }
+    }
+
+    func places() throws -> [SinkName: JournalPosition] {
+        var places: [SinkName: JournalPosition] = [:]
+        try allPlaces.each { row in
+            places[SinkName(row.text(0))] = JournalPosition(row.integer(1))
+        }
+        return places
+    }
+
+    func marks() throws -> [AccountID: SealMark] {
+        try MarkTable(database).all()
+    }
+
+    /// An entry from a row of `entryColumns`.
+    static func entry(_ row: Statement.Row) throws -> JournalEntry {
+        guard let account = AccountID(row.text(1)) else { throw damaged("an account's id") }
+        var facts: EventFacts?
+        if let id = row.textOrNil(2) {
+            guard let kind = EventKind(rawValue: row.text(4)),
+                let lane = EventLane(rawValue: row.text(5))
+            else { throw damaged("the event at position \(row.integer(0))") }
+            facts = EventFacts(
+                id: EventID(id), type: EventType(row.text(3)), kind: kind, lane: lane,
+                platform: row.textOrNil(6), epoch: row.integer(7), sequence: row.integer(8),
+                decidedAt: Timestamp(milliseconds: row.integer(9)))
+        }
+        let state = row.textOrNil(11).map { StateWrite(key: $0, value: row.blobOrNil(12)) }
+        return JournalEntry(
+            position: JournalPosition(row.integer(0)), account: account, event: facts,
+            body: row.blobOrNil(13), state: state,
+            previousNumbers: try numbers(row.textOrNil(10)))
+    }
+
+    private static func numbers(_ text: String?) throws -> [SinkName: Int64] {
+        guard let text else { return [:] }
+        guard let object = try JSONValue(parsing: Array(text.utf8)).objectValue else {
+            throw damaged("a sink's numbers")
+        }
+        var numbers: [SinkName: Int64] = [:]
+        for (sink, number) in object { numbers[SinkName(sink)] = number.integerValue }
+        return numbers
+    }
+
+    private static func head(_ bytes: [UInt8], _ account: String) throws -> BeliefHead {
+        guard let head = try BeliefHead(json: JSONValue(parsing: bytes)) else {
+            throw damaged("the belief of account \(account)")
+        }
+        return head
+    }
+
+    static func damaged(_ what: String) -> JournalFailure {
+        .unusable(
+            "corrupt",
+            "the journal is damaged: \(what) cannot be read. Nothing was changed: restore a backup")
+    }
+
+    /// Ends a reading early.
+    private struct Enough: Error {}
+}

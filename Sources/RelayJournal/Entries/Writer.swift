@@ -1,0 +1,180 @@
+internal import ConnectionEvents
+internal import JSON
+internal import RelayCore
+internal import SQLite
+
+/// The writing connection with its statements; used by one thread at a time.
+struct Writer {
+    let database: Database
+    /// The position of the newest entry.
+    private(set) var head: JournalPosition
+    private var lastEpoch: Int64
+    private let insertEntry: Statement
+    private let putHead: Statement
+    private let putRow: Statement
+    private let dropHead: Statement
+    private let dropRow: Statement
+    private let dropRows: Statement
+    private let dropNumbers: Statement
+    private let number: Statement
+    private let putNumber: Statement
+    private let forget: Statement
+    private let putCounter: Statement
+    private let putPlace: Statement
+    private let dropPlace: Statement
+    private let marks: MarkTable
+
+    init(_ database: Database) throws {
+        self.database = database
+        let counter = try database.prepare("SELECT value FROM counters WHERE name = ?")
+        head = JournalPosition(try counter.first(.text("head")) { $0.integer(0) } ?? 0)
+        lastEpoch = try counter.first(.text("last_epoch")) { $0.integer(0) } ?? 0
+        insertEntry = try database.prepare(
+            """
+            INSERT INTO entries(position, account, event_key, event_id, type, kind, lane, platform,
+                epoch, sequence, decided_at, numbers, state_key, state_value, body, evidence)
+            VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+            """)
+        putHead = try database.prepare(
+            "INSERT INTO heads VALUES (?1, ?2) ON CONFLICT(account) DO UPDATE SET head = ?2")
+        putRow = try database.prepare(
+            """
+            INSERT INTO rows VALUES (?1, ?2, ?3)
+            ON CONFLICT(account, connection) DO UPDATE SET row = ?3
+            """)
+        dropHead = try database.prepare("DELETE FROM heads WHERE account = ?")
+        dropRow = try database.prepare("DELETE FROM rows WHERE account = ? AND connection = ?")
+        dropRows = try database.prepare("DELETE FROM rows WHERE account = ?")
+        dropNumbers = try database.prepare("DELETE FROM sink_numbers WHERE account = ?")
+        number = try database.prepare(
+            "SELECT number FROM sink_numbers WHERE account = ? AND sink = ? AND epoch = ?")
+        putNumber = try database.prepare(
+            """
+            INSERT INTO sink_numbers(account, sink, epoch, number) VALUES (?1, ?2, ?3, ?4)
+            ON CONFLICT(account, sink) DO UPDATE SET epoch = ?3, number = ?4
+            """)
+        forget = try database.prepare(
+            "DELETE FROM accounts WHERE id = ? AND incarnation = ? AND removing = 1")
+        putCounter = try database.prepare("UPDATE counters SET value = ?2 WHERE name = ?1")
+        putPlace = try database.prepare(
+            "INSERT INTO places VALUES (?1, ?2) ON CONFLICT(sink) DO UPDATE SET position = ?2")
+        dropPlace = try database.prepare("DELETE FROM places WHERE sink = ?")
+        marks = try MarkTable(database)
+    }
+
+    /// Writes a batch in one transaction; nothing of it stays when anything fails.
+    mutating func commit(_ batch: JournalBatch) throws -> JournalPosition {
+        guard !batch.isEmpty else { return head }
+        var position = head
+        var epoch = lastEpoch
+        try database.transaction {
+            for (account, write) in batch.beliefs {
+                switch write {
+                case .update(let head, let rows):
+                    epoch = max(epoch, head.epoch)
+                    try put(head, rows, of: account)
+                case .drop:
+                    try drop(account)
+                }
+            }
+            for entry in batch.entries {
+                position.number += 1
+                epoch = max(epoch, entry.event?.epoch ?? 0)
+                try put(entry, at: position)
+            }
+            for (account, incarnation) in batch.removals {
+                try forget.run(.text(account.text), .integer(incarnation))
+            }
+            if position != head {
+                try putCounter.run(.text("head"), .integer(position.number))
+            }
+            if epoch != lastEpoch { try putCounter.run(.text("last_epoch"), .integer(epoch)) }
+        }
+        (head, lastEpoch) = (position, epoch)
+        return position
+    }
+
+    mutating func setPlaces(_ places: [SinkName: JournalPosition?]) throws {
+        try withoutWaiting {
+            for (sink, place) in places {
+                if let place {
+                    try putPlace.run(.text(sink.text), .integer(place.number))
+                } else {
+                    try dropPlace.run(.text(sink.text))
+                }
+            }
+        }
+    }
+
+    mutating func saveMarks(_ new: [AccountID: SealMark]) throws {
+        try withoutWaiting { try marks.save(new) }
+    }
+
+    /// A transaction whose end does not wait for the disk; the next one that does brings it along.
+    private func withoutWaiting(_ body: () throws -> Void) throws {
+        try database.execute("PRAGMA synchronous = NORMAL")
+        do {
+            try database.transaction(body)
+        } catch {
+            try database.execute("PRAGMA synchronous = FULL")
+            throw error
+        }
+        try database.execute("PRAGMA synchronous = FULL")
+    }
+
+    private func put(
+        _ head: BeliefHead, _ rows: [ConnectionID: BelievedRow?], of account: AccountID
+    ) throws {
+        let name = SQLValue.text(account.text)
+        try putHead.run(name, .blob(head.json.serialized()))
+        for (connection, row) in rows {
+            if let row {
+                try putRow.run(name, .text(connection.text), .blob(row.json.serialized()))
+            } else {
+                try dropRow.run(name, .text(connection.text))
+            }
+        }
+    }
+
+    private func drop(_ account: AccountID) throws {
+        for statement in [dropHead, dropRows, dropNumbers] {
+            try statement.run(.text(account.text))
+        }
+        try marks.drop(account)
+    }
+
+    private func put(_ entry: NewEntry, at position: JournalPosition) throws {
+        let facts = entry.event.map { EventFacts($0) }
+        try insertEntry.run(
+            .integer(position.number), .text(entry.account.text),
+            .integer(facts.map { EventKey.number(of: $0.id) }), .text(facts?.id.text),
+            .text(facts?.type.name), .text(facts?.kind.rawValue), .text(facts?.lane.rawValue),
+            .text(facts?.platform), .integer(facts?.epoch), .integer(facts?.sequence),
+            .integer(facts?.decidedAt.milliseconds), .text(try numbers(of: entry, facts)),
+            .text(entry.state?.key), .blob(entry.state?.value), .blob(entry.event?.serialized()),
+            .blob(entry.evidence))
+    }
+
+    /// Takes the account's number on each filtered sink, and returns those before, as JSON.
+    private func numbers(of entry: NewEntry, _ facts: EventFacts?) throws -> String? {
+        guard let facts, !entry.numberedBy.isEmpty else { return nil }
+        var previous = JSONObject()
+        let account = SQLValue.text(entry.account.text)
+        for sink in entry.numberedBy {
+            let (name, epoch) = (SQLValue.text(sink.text), SQLValue.integer(facts.epoch))
+            let before = try number.first(account, name, epoch) { $0.integer(0) } ?? 0
+            previous[sink.text] = .number(JSONNumber(before))
+            try putNumber.run(account, name, epoch, .integer(facts.sequence))
+        }
+        return JSONValue.object(previous).text
+    }
+}
+
+/// The front of an event's id as a number, by which an index finds it.
+enum EventKey {
+    /// The first 16 hexadecimal digits; of an id that is no such text, a sum of its bytes.
+    static func number(of id: EventID) -> Int64 {
+        if let bits = UInt64(id.text.prefix(16), radix: 16) { return Int64(bitPattern: bits) }
+        return id.text.utf8.reduce(0) { $0 &* 31 &+ Int64($1) }
+    }
+}

@@ -1,0 +1,143 @@
+internal import RelayCore
+internal import SQLite
+
+/// The tables of a journal and how each version's become the next's.
+///
+/// The version stands in `PRAGMA user_version`; `PRAGMA application_id` tells a journal from any
+/// other SQLite file. A migration that was ever released is never edited: a change is a new one at
+/// the end.
+struct Schema {
+    /// `TRXR` in ASCII.
+    static let applicationID: Int64 = 0x5452_5852
+
+    /// The schema of this version of the relay.
+    static let current = Schema(migrations: [version1])
+
+    /// The nth leads from version n to n + 1; version 0 is an empty file.
+    let migrations: [String]
+
+    /// The version that all migrations lead to.
+    var version: Int64 { Int64(migrations.count) }
+
+    /// The version of a file, having made sure that it is a journal, or empty (0).
+    ///
+    /// - Throws: `unusable` for other files and for journals of a newer relay.
+    func version(of database: Database) throws -> Int64 {
+        let application = try database.integer("PRAGMA application_id")
+        let found = try database.integer("PRAGMA user_version")
+        if application == 0, found == 0,
+            try database.integer("SELECT count(*) FROM sqlite_schema") == 0
+        {
+            return 0
+        }
+        guard application == Self.applicationID, found > 0 else {
+            throw JournalFailure.unusable(
+                "not_a_journal",
+                "\(database.path) is a SQLite file of something else. Nothing was changed:"
+                    + " name another file")
+        }
+        guard found <= version else {
+            throw JournalFailure.unusable(
+                "newer_journal",
+                "\(database.path) was written by a newer trax-relay (journal version \(found), this"
+                    + " one knows \(version)). Nothing was changed: run the newer relay")
+        }
+        return found
+    }
+
+    /// Brings a file to this version, in one transaction; one that another process brought is left.
+    func migrate(_ database: Database) throws {
+        try database.transaction {
+            let found = try version(of: database)
+            for migration in migrations.dropFirst(Int(found)) { try database.execute(migration) }
+            try database.execute(
+                "PRAGMA application_id = \(Self.applicationID); PRAGMA user_version = \(version)")
+        }
+    }
+
+    /// The first version.
+    ///
+    /// `entries` keeps the columns that filters and lists look at in front and the large ones
+    /// behind: SQLite reads a row only as far as it is asked. `event_key` is the front of the
+    /// event's id as a number, for finding an event by its id with an index a third as large.
+    private static let version1 = """
+        CREATE TABLE journal(
+            id TEXT NOT NULL,
+            created_at INTEGER NOT NULL
+        ) STRICT;
+        CREATE TABLE counters(
+            name TEXT PRIMARY KEY,
+            value INTEGER NOT NULL
+        ) STRICT, WITHOUT ROWID;
+        INSERT INTO counters VALUES ('head', 0), ('last_epoch', 0), ('register', 0);
+        CREATE TABLE keys(
+            number INTEGER PRIMARY KEY,
+            id TEXT NOT NULL,
+            sealed_tag_key BLOB NOT NULL
+        ) STRICT;
+        CREATE TABLE accounts(
+            id TEXT PRIMARY KEY,
+            version INTEGER NOT NULL,
+            incarnation INTEGER NOT NULL,
+            removing INTEGER NOT NULL,
+            origin TEXT NOT NULL,
+            paused INTEGER NOT NULL,
+            paused_by TEXT,
+            interval_ms INTEGER,
+            scheme TEXT NOT NULL,
+            tag BLOB NOT NULL,
+            key INTEGER NOT NULL,
+            credential BLOB NOT NULL,
+            labels TEXT NOT NULL,
+            added_at INTEGER NOT NULL,
+            changed_at INTEGER NOT NULL
+        ) STRICT, WITHOUT ROWID;
+        CREATE INDEX accounts_by_version ON accounts(version);
+        CREATE INDEX accounts_by_tag ON accounts(tag);
+        CREATE TABLE heads(
+            account TEXT PRIMARY KEY,
+            head BLOB NOT NULL
+        ) STRICT, WITHOUT ROWID;
+        CREATE TABLE rows(
+            account TEXT NOT NULL,
+            connection TEXT NOT NULL,
+            row BLOB NOT NULL,
+            PRIMARY KEY(account, connection)
+        ) STRICT, WITHOUT ROWID;
+        CREATE TABLE marks(
+            slot INTEGER PRIMARY KEY,
+            marks BLOB NOT NULL
+        ) STRICT;
+        CREATE TABLE entries(
+            position INTEGER PRIMARY KEY,
+            account TEXT NOT NULL,
+            event_key INTEGER,
+            event_id TEXT,
+            type TEXT,
+            kind TEXT,
+            lane TEXT,
+            platform TEXT,
+            epoch INTEGER,
+            sequence INTEGER,
+            decided_at INTEGER,
+            numbers TEXT,
+            state_key TEXT,
+            state_value BLOB,
+            body BLOB,
+            evidence BLOB
+        ) STRICT;
+        CREATE INDEX entries_by_event ON entries(event_key) WHERE event_key IS NOT NULL;
+        CREATE INDEX entries_by_account ON entries(account) WHERE event_key IS NOT NULL;
+        CREATE TABLE places(
+            sink TEXT PRIMARY KEY,
+            position INTEGER NOT NULL
+        ) STRICT, WITHOUT ROWID;
+        CREATE TABLE sink_numbers(
+            account TEXT NOT NULL,
+            sink TEXT NOT NULL,
+            epoch INTEGER NOT NULL,
+            number INTEGER NOT NULL,
+            PRIMARY KEY(account, sink)
+        ) STRICT, WITHOUT ROWID;
+        """
+}

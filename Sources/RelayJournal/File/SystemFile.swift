@@ -1,0 +1,97 @@
+internal import Glibc
+internal import RelayCore
+
+/// The few calls of POSIX that a journal needs beside SQLite.
+enum SystemFile {
+    /// What happened to a file that was to be made.
+    enum Creation {
+        /// It was not there and is now.
+        case made
+        /// It was there; nothing was changed.
+        case existed
+    }
+
+    /// What reading a small file gave.
+    struct Content {
+        let bytes: [UInt8]
+        /// Permission bits, as `0o600`.
+        let mode: UInt32
+    }
+
+    /// Makes an empty file that only its owner may read, unless there is one (`open(2)`).
+    static func makeEmpty(_ path: String) throws(JournalFailure) -> Creation {
+        let descriptor = unsafe open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
+        if descriptor < 0 {
+            guard errno == EEXIST else { throw .system("\(path) cannot be made: \(lastError())") }
+            return .existed
+        }
+        close(descriptor)
+        try syncFolder(of: path)
+        return .made
+    }
+
+    /// Makes a whole file or nothing, without ever replacing one (`link(2)`).
+    ///
+    /// Written under another name, synced, and linked to its own, so that nobody ever reads half of
+    /// it and of two who make it at once one wins.
+    static func make(_ path: String, holding bytes: [UInt8]) throws(JournalFailure) -> Creation {
+        let draft = "\(path).\(getpid()).new"
+        unsafe unlink(draft)
+        let descriptor = unsafe open(draft, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
+        guard descriptor >= 0 else { throw .system("\(path) cannot be made: \(lastError())") }
+        let written = unsafe write(descriptor, bytes, bytes.count) == bytes.count
+        let synced = written && fsync(descriptor) == 0
+        let reason = lastError()
+        close(descriptor)
+        defer { unsafe unlink(draft) }
+        guard synced else { throw .system("\(path) cannot be written: \(reason)") }
+        if unsafe link(draft, path) != 0 {
+            guard errno == EEXIST else { throw .system("\(path) cannot be made: \(lastError())") }
+            return .existed
+        }
+        try syncFolder(of: path)
+        return .made
+    }
+
+    /// Reads a file of at most `limit` bytes; nil when there is none.
+    static func read(_ path: String, limit: Int) throws(JournalFailure) -> Content? {
+        let descriptor = unsafe open(path, O_RDONLY | O_CLOEXEC)
+        guard descriptor >= 0 else {
+            if errno == ENOENT { return nil }
+            throw .system("\(path) cannot be read: \(lastError())")
+        }
+        defer { close(descriptor) }
+        var information = stat()
+        guard unsafe fstat(descriptor, &information) == 0 else {
+            throw .system("\(path) cannot be read: \(lastError())")
+        }
+        var bytes = [UInt8](repeating: 0, count: limit + 1)
+        let count = unsafe Glibc.read(descriptor, &bytes, bytes.count)
+        guard count >= 0 else { throw .system("\(path) cannot be read: \(lastError())") }
+        bytes.removeLast(bytes.count - count)
+        return Content(bytes: bytes, mode: information.st_mode & 0o777)
+    }
+
+    /// Makes the names in a file's folder durable (`fsync(2)`).
+    static func syncFolder(of path: String) throws(JournalFailure) {
+        let folder = folder(of: path)
+        let descriptor = unsafe open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+        guard descriptor >= 0 else { throw .system("\(folder) cannot be read: \(lastError())") }
+        defer { close(descriptor) }
+        guard fsync(descriptor) == 0 else {
+            throw .system("\(folder) cannot be synced: \(lastError())")
+        }
+    }
+
+    /// The folder that a path names a file in.
+    static func folder(of path: String) -> String {
+        guard let slash = path.lastIndex(of: "/") else { return "." }
+        return slash == path.startIndex ? "/" : String(path[..<slash])
+    }
+
+    /// Whether there is something under that name.
+    static func exists(_ path: String) -> Bool { unsafe access(path, F_OK) == 0 }
+
+    /// The words for the last error of the system on this thread.
+    static func lastError() -> String { unsafe String(cString: strerror(errno)) }
+}
