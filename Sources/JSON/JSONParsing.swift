@@ -14,8 +14,8 @@ extension JSONValue {
 
     /// Parses one JSON document.
     ///
-    /// Every document of RFC 8259 is taken: numbers of any length keep their text, a byte order mark
-    /// at the start is skipped, of a member named twice the last counts. The escape of half a
+    /// Every document of RFC 8259 is taken: numbers of any length keep their text, a byte order
+    /// mark at the start is skipped, of a member named twice the last counts. The escape of half a
     /// surrogate pair, which JavaScript writes where it cuts a text, becomes U+FFFD.
     ///
     /// - Throws: `JSONError` with the place where a document breaks off or breaks the rules.
@@ -74,8 +74,8 @@ extension JSONValue {
         guard unsafe !source.isEmpty, source.count <= JSONValue.sizeLimit else { return nil }
         var parsed = unsafe csimdjson_document()
         let start = unsafe source.assumingMemoryBound(to: UInt8.self).baseAddress
-        // simdjson refuses this depth itself, and an empty innermost container counts for nothing: what
-        // it lets through is within our limit, and the slow reader judges the rest.
+        // simdjson refuses this depth itself, and an empty innermost container counts for nothing:
+        // what it lets through is within our limit, and the slow reader judges the rest.
         let done = unsafe csimdjson_parse(start, source.count, JSONValue.depthLimit, &parsed)
         defer { csimdjson_trim(JSONValue.keptCapacity) }
         guard done == 1, let tape = unsafe parsed.tape, let strings = unsafe parsed.strings else {

@@ -25,7 +25,8 @@ public enum JSONPeek {
         }
     }
 
-    /// Finds members of the outer object, in the order asked for; nil where the document is no object.
+    /// Finds members of the outer object, in the order asked for; nil where the document is no
+    /// object.
     ///
     /// - Throws: `JSONError` as `JSONValue.init(parsing:)`.
     public static func members(
@@ -35,7 +36,8 @@ public enum JSONPeek {
         return members(keys, of: unsafe try JSONValue(parsing: bytes))
     }
 
-    /// Finds members of the outer object, in the order asked for; nil where the document is no object.
+    /// Finds members of the outer object, in the order asked for; nil where the document is no
+    /// object.
     ///
     /// - Throws: `JSONError` as `JSONValue.init(parsing:)`.
     public static func members(

@@ -1,8 +1,8 @@
 extension JSONValue {
     /// The value as compact UTF-8 text of RFC 8259.
     ///
-    /// Deterministic: members in their order, numbers as they are, and of the possible spellings of a
-    /// string the one of RFC 8785 (`\b \t \n \f \r \" \\`, other control characters as `\u00xx`,
+    /// Deterministic: members in their order, numbers as they are, and of the possible spellings of
+    /// a string the one of RFC 8785 (`\b \t \n \f \r \" \\`, other control characters as `\u00xx`,
     /// everything else unescaped).
     public func serialized() -> [UInt8] {
         var output: [UInt8] = []

@@ -1,8 +1,8 @@
 /// Turns simdjson's tape into values, beside the source from which numbers keep their text.
 ///
-/// The tape is a row of 64-bit words, a type in the top byte and a payload below: strings point into
-/// the string buffer, containers to their end, numbers are followed by a word of their value. It is
-/// written by simdjson alone and trusted. simdjson `doc/tape.md`.
+/// The tape is a row of 64-bit words, a type in the top byte and a payload below: strings point
+/// into the string buffer, containers to their end, numbers are followed by a word of their value.
+/// It is written by simdjson alone and trusted. simdjson `doc/tape.md`.
 @safe struct TapeWalk {
     private let tape: UnsafePointer<UInt64>
     private let strings: UnsafePointer<UInt8>

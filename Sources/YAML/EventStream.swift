@@ -80,8 +80,8 @@ struct YAMLEvent {
     }
 
     private func isTab(_ index: Int) -> Bool {
-        // `index` counts characters, which are bytes up to the first one outside ASCII; past such, look
-        // is not worth the walk and the general reason is given.
+        // `index` counts characters, which are bytes up to the first one outside ASCII; past such,
+        // look is not worth the walk and the general reason is given.
         unsafe index < input.count && input[index] == UInt8(ascii: "\t")
     }
 }

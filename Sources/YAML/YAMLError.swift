@@ -11,7 +11,8 @@ public struct YAMLError: Error, Hashable, Sendable {
         public static let syntax = Kind(code: "syntax")
         /// A key stands twice in one mapping.
         public static let duplicateKey = Kind(code: "duplicate_key")
-        /// Legal YAML that this reader does not take: several documents, keys that are no text, tags.
+        /// Legal YAML that this reader does not take: several documents, keys that are no text,
+        /// tags.
         public static let unsupported = Kind(code: "unsupported")
         /// More bytes, depth or repetition by aliases than a limit allows.
         public static let tooLarge = Kind(code: "too_large")

@@ -84,3 +84,10 @@ extension YAMLNode {
         }
     }
 }
+
+extension YAMLNode {
+    /// A mapping without keys, as if it stood at that place: what a key that was left out holds.
+    public init(emptyMappingAt position: YAMLPosition) {
+        self.init(content: .mapping([]), position: position, weight: 1)
+    }
+}

@@ -1,0 +1,74 @@
+internal import YAML
+
+extension Pipeline {
+    /// The most bytes of a pipeline file: 4 MiB.
+    static let sizeLimit = YAMLDocument.sizeLimit
+
+    /// Reads and checks a pipeline file.
+    ///
+    /// - Parameter file: its path, which also stands in messages.
+    /// - Throws: `ConfigurationError` with every problem of the file at once.
+    public init(
+        file: String, environment: EnvironmentVariables = .process
+    ) throws(ConfigurationError) {
+        let bytes: [UInt8]
+        do throws(FileFailure) {
+            bytes = try Files.contents(of: file, limit: Self.sizeLimit)
+        } catch {
+            let message = "cannot be read: \(error.reason)"
+            throw ConfigurationError(
+                .unreadable, [ConfigurationProblem(file: file, message: message)])
+        }
+        try self.init(parsing: bytes, file: file, environment: environment)
+    }
+
+    /// Checks the text of a pipeline file.
+    ///
+    /// - Parameter file: what to call it in messages; relative paths are seen from its folder.
+    /// - Throws: `ConfigurationError` with every problem of the text at once.
+    public init(
+        parsing bytes: [UInt8], file: String, environment: EnvironmentVariables = .process
+    ) throws(ConfigurationError) {
+        let document: YAMLDocument
+        do throws(YAMLError) {
+            document = try YAMLDocument(parsing: bytes)
+        } catch {
+            throw ConfigurationError(
+                .invalid, [Self.place(error.position, in: file).problem(error.reason)])
+        }
+        var reader = OptionReader(file: file, environment: environment)
+        for problem in document.problems { reader.refuse(problem.position, problem.reason) }
+        let start = YAMLPosition(line: 1, column: 1)
+        let root = document.root ?? YAMLNode(emptyMappingAt: start)
+        let settings = reader.section(root, OptionTable.pipeline, path: "")
+        Consistency.check(settings, &reader)
+        guard reader.problems.isEmpty else { throw ConfigurationError(.invalid, reader.problems) }
+        self.init(settings, file: file)
+    }
+
+    static func place(_ position: YAMLPosition, in file: String) -> Place {
+        Place(file: file, line: position.line, column: position.column)
+    }
+
+    /// What is wrong with the secrets that the pipeline names: variables that are not set, files
+    /// that cannot be read.
+    ///
+    /// Apart from reading the pipeline, because commands that need no secret should not want one.
+    public func secretProblems(
+        _ environment: EnvironmentVariables = .process
+    ) -> [ConfigurationProblem] {
+        var references: [SecretReference] = []
+        for property in kafka.properties {
+            if case .secret(let reference) = property.value { references.append(reference) }
+        }
+        if let token = http.token { references.append(token) }
+        return references.flatMap { reference in
+            do throws(ConfigurationError) {
+                _ = try reference.resolve(environment)
+                return [ConfigurationProblem]()
+            } catch {
+                return error.problems
+            }
+        }
+    }
+}
