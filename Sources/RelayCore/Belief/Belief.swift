@@ -28,15 +28,11 @@ public struct Belief: Hashable, Sendable {
     }
 
     /// Whether even a walk that finds the same bytes must be judged: something waits for it.
-    public var isOpen: Bool {
-        !head.isBaselined || head.refusal != nil || head.blindSince != nil
-            || rows.values.contains { $0.missing != nil }
-    }
+    public var isOpen: Bool { head.isOpen }
 
     /// Whether the next walk should come soon, to confirm what this one showed.
     public var wantsConfirmation: Bool {
-        (head.refusal != nil && head.blindSince == nil)
-            || rows.values.contains { $0.missing != nil }
+        (head.refusal != nil && head.blindSince == nil) || head.missingRows > 0
     }
 }
 
@@ -60,11 +56,18 @@ public struct BeliefHead: Hashable, Sendable {
     public var refusal: Refusal?
     /// Time of the first refusal, while the account is blind.
     public var blindSince: Timestamp?
+    /// How many believed rows the last sealed walk lacked.
+    public var missingRows = 0
     /// Rows unlinked in this epoch, oldest first, at most ``departedLimit``.
     public var departed: [Departed] = []
 
     /// The most unlinked rows that are remembered of an account.
     public static let departedLimit = 1000
+
+    /// Whether even a walk that finds the same bytes must be judged: something waits for it.
+    public var isOpen: Bool {
+        !isBaselined || refusal != nil || blindSince != nil || missingRows > 0
+    }
 
     /// The head of an account just met.
     public init(epoch: Int64, incarnation: Int64, rulesDigest: UInt64) {

@@ -20,6 +20,7 @@ extension BeliefHead {
         if let lastSealed { object["lastSealed"] = .string(lastSealed.description) }
         if let refusal { object["refusal"] = refusal.json }
         if let blindSince { object["blindSince"] = .string(blindSince.description) }
+        if missingRows > 0 { object["missing"] = .number(JSONNumber(Int64(missingRows))) }
         if !departed.isEmpty { object["departed"] = .array(departed.map(\.json)) }
         return .object(object)
     }
@@ -41,6 +42,7 @@ extension BeliefHead {
         lastSealed = object["lastSealed"]?.stringValue.flatMap { WalkID($0) }
         refusal = object["refusal"].flatMap { Refusal(json: $0) }
         blindSince = object.timestamp("blindSince")
+        missingRows = object["missing"]?.integerValue.map { Int($0) } ?? 0
         departed = object["departed"]?.arrayValue?.compactMap { Departed(json: $0) } ?? []
     }
 }

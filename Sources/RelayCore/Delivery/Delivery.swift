@@ -120,6 +120,15 @@ public struct Delivery: Sendable {
         }
     }
 
+    /// The other side was reached while there was nothing to publish.
+    public mutating func reached() {
+        for index in lanes.indices where lanes[index].blockedUntil == nil {
+            lanes[index].failures = 0
+            lanes[index].failingSince = nil
+            lanes[index].failure = nil
+        }
+    }
+
     /// A run is acknowledged.
     public mutating func published(_ run: Run) {
         for part in run.parts {

@@ -20,6 +20,7 @@ extension Belief {
             baseline(walk, rules: rules, desk: &desk)
         }
         if !desk.decision.isEmpty {
+            head.missingRows = rows.values.count { $0.missing != nil }
             head.lastSealed = walk.id
             desk.decision.headChanged = true
         }

@@ -98,7 +98,7 @@ public enum BeliefWrite: Hashable, Sendable {
 
 /// One group of changes that becomes durable together or not at all.
 public struct JournalBatch: Sendable {
-    /// What happens to the beliefs, at most once per account.
+    /// What happens to the beliefs, in order; a drop may be followed by an update of the same account.
     public var beliefs: [(account: AccountID, write: BeliefWrite)] = []
     /// The entries, in the order in which they are to be published.
     public var entries: [NewEntry] = []

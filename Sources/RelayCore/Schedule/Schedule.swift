@@ -88,7 +88,7 @@ public struct Schedule: Sendable {
     private var budget: TokenBucket
     private var random: SeededRandom
     private var troubledWalking = 0
-    private(set) var admitted = 0
+    private var admitted = 0
     private var pagesPerWalk = 1.0
 
     /// An empty schedule.
@@ -97,6 +97,9 @@ public struct Schedule: Sendable {
         budget = TokenBucket(rate: rules.budget, burst: .milliseconds(10), now: now)
         random = SeededRandom(seed: seed)
     }
+
+    /// How many accounts are admitted.
+    public var active: Int { admitted }
 
     /// How often an account is walked now, if it asks for nothing of its own.
     public var cycle: Duration { interval(slowest: rules.slowest) }

@@ -1,0 +1,192 @@
+internal import ConnectionEvents
+public import RelayCore
+internal import Threading
+
+/// A publisher and the sinks that it serves.
+public struct Route: Sendable {
+    /// Takes the records.
+    public var publisher: any Publisher
+    /// The sinks, in the pipeline's order.
+    public var sinks: [SinkPlan]
+    /// `kafka`, `state` or `log` for each: a metric label.
+    public var sorts: [SinkName: String]
+    /// Whether the other side remembers the places itself (exactly-once), so that the journal's may lag.
+    public var remembersPlaces: Bool
+
+    /// Whether it leads to a broker, which may be away and may remember another journal.
+    public var isRemote: Bool { sorts.values.contains { $0 != "log" } }
+
+    /// A route, field by field.
+    public init(
+        publisher: any Publisher, sinks: [SinkPlan], sorts: [SinkName: String],
+        remembersPlaces: Bool
+    ) {
+        self.publisher = publisher
+        self.sinks = sinks
+        self.sorts = sorts
+        self.remembersPlaces = remembersPlaces
+    }
+}
+
+/// Carries entries from the journal to one publisher, on a thread of its own.
+///
+/// It does what the core's ``RelayCore/Delivery`` says and tells it what came of it.
+final class Courier: Sendable {
+    /// How often places are written to the journal where the other side remembers them as well.
+    static let placeAge: Duration = .seconds(1)
+
+    let route: Route
+    let journal: any Journal
+    let clock: RelayClock
+    let log: RelayLog
+    let head: Lock<JournalPosition>
+    /// How the sinks stand.
+    let published: Lock<[SinkFigures]>
+    /// Whether it has opened once, and what stopped it for good.
+    let status: Lock<Status> = Lock(Status())
+
+    struct Status {
+        var hasOpened = false
+        var isStopping = false
+        var stopped: PublishFailure?
+    }
+
+    init(
+        route: Route, journal: any Journal, clock: RelayClock, log: RelayLog,
+        head: Lock<JournalPosition>
+    ) {
+        self.route = route
+        self.journal = journal
+        self.clock = clock
+        self.log = log
+        self.head = head
+        published = Lock(
+            route.sinks.map { SinkFigures(name: $0.name, sort: route.sorts[$0.name] ?? "kafka") })
+    }
+
+    /// Asks the thread to end when everything is delivered, or at once.
+    func stop() {
+        status.signal { $0.isStopping = true }
+        head.signal { _ in }
+    }
+
+    /// Carries until stopped; the calling thread blocks.
+    func run() {
+        var places: [SinkName: JournalPosition] = [:]
+        do {
+            places = try journal.places()
+        } catch {
+            fail(PublishFailure(kind: .misconfigured, code: error.code, reason: error.reason))
+            return
+        }
+        var delivery = Delivery(
+            sinks: route.sinks.map { ($0, places[$0.name] ?? .start) }, now: clock.now)
+        var unsaved: Set<SinkName> = []
+        var savedAt = clock.now
+        while !status.withLock({ $0.isStopping }) {
+            let now = clock.now
+            if !unsaved.isEmpty, now - savedAt >= Self.placeAge {
+                save(delivery, &unsaved)
+                savedAt = now
+            }
+            switch delivery.next(now: now, head: head.withLock { $0 }) {
+            case .open:
+                open(&delivery)
+            case .publish(let after, let limit, let sinks):
+                publish(&delivery, after: after, limit: limit, sinks: sinks)
+                unsaved.formUnion(sinks)
+                if !route.remembersPlaces { save(delivery, &unsaved) }
+            case .wait(let until):
+                wait(&delivery, until: until)
+            case .stop(let failure):
+                save(delivery, &unsaved)
+                fail(failure)
+                return
+            }
+            report(delivery)
+        }
+        save(delivery, &unsaved)
+        route.publisher.close(within: .seconds(3))
+    }
+
+    private func open(_ delivery: inout Delivery) {
+        do throws(PublishFailure) {
+            let progress = try route.publisher.open()
+            let places = try Self.reconcile(
+                progress, lanes: delivery.lanes, journal: journal, head: head.withLock { $0 })
+            delivery.opened(places: places)
+            status.signal { $0.hasOpened = true }
+        } catch {
+            note(error)
+            delivery.failed(error, sinks: [], entries: 0, now: clock.now)
+        }
+    }
+
+    private func publish(
+        _ delivery: inout Delivery, after: JournalPosition, limit: Int, sinks: [SinkName]
+    ) {
+        var size = 0
+        do throws(PublishFailure) {
+            let entries = try read(after: after, limit: limit)
+            size = entries.count
+            let run = delivery.run(of: entries, to: sinks)
+            if run.parts.contains(where: { !$0.messages.isEmpty }) {
+                try route.publisher.publish(run)
+            }
+            delivery.published(run)
+            noteDelivered(run, entries: entries)
+        } catch {
+            note(error)
+            count(error, sinks: sinks)
+            delivery.failed(error, sinks: sinks, entries: size, now: clock.now)
+        }
+    }
+
+    private func read(
+        after place: JournalPosition, limit: Int
+    ) throws(PublishFailure) -> [JournalEntry] {
+        do {
+            return try journal.entries(after: place, limit: limit, bytes: Delivery.runBytes)
+        } catch {
+            throw PublishFailure(kind: .again, code: error.code, reason: error.reason)
+        }
+    }
+
+    private func wait(_ delivery: inout Delivery, until: Instant?) {
+        let known = head.withLock { $0 }
+        let most: Duration = .seconds(1)
+        let patience = until.map { min(most, max(.zero, $0 - clock.now)) } ?? most
+        let woken = head.wait(timeout: patience) { [status] head -> Bool? in
+            head > known || status.withLock { $0.isStopping } ? true : nil
+        }
+        guard woken == nil, delivery.isOpen else { return }
+        do {
+            try route.publisher.probe()
+            delivery.reached()
+        } catch {
+            note(error)
+            delivery.failed(error, sinks: [], entries: 0, now: clock.now)
+        }
+    }
+
+    private func save(_ delivery: Delivery, _ unsaved: inout Set<SinkName>) {
+        var places: [SinkName: JournalPosition?] = [:]
+        for lane in delivery.lanes where unsaved.contains(lane.plan.name) {
+            places.updateValue(lane.place, forKey: lane.plan.name)
+        }
+        guard !places.isEmpty else { return }
+        do {
+            try journal.setPlaces(places)
+            unsaved = []
+        } catch {
+            log.note(
+                .warning, "places", "the places of sinks could not be written: \(error.reason)",
+                ["code": error.code])
+        }
+    }
+
+    private func fail(_ failure: PublishFailure) {
+        route.publisher.close(within: .seconds(3))
+        status.signal { $0.stopped = failure }
+    }
+}

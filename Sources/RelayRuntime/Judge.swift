@@ -1,0 +1,189 @@
+internal import ConnectionEvents
+internal import Hashing
+internal import RelayCore
+internal import Threading
+
+/// Judges what the poll loop hands over, and makes belief and events durable together.
+///
+/// One thread, the journal's only writer. It commits at once when idle; what arrives meanwhile is the
+/// next group. What cannot be committed was not seen: the belief stays, and the account is walked
+/// again.
+final class Judge: Sendable {
+    /// The most jobs of one commit.
+    static let groupLimit = 500
+    /// How long the journal is left alone after it could not be written.
+    static let pause: Duration = .seconds(1)
+
+    let settings: RelaySettings
+    let clock: RelayClock
+    let log: RelayLog
+    let journal: any Journal
+    let sinks: [SinkPlan]
+    let queue: JudgeQueue
+    let published: Lock<JudgeFigures>
+    /// The journal's head, signalled to the couriers.
+    let head: Lock<JournalPosition>
+
+    init(
+        settings: RelaySettings, clock: RelayClock, log: RelayLog, journal: any Journal,
+        sinks: [SinkPlan], queue: JudgeQueue, head: Lock<JournalPosition>
+    ) {
+        self.settings = settings
+        self.clock = clock
+        self.log = log
+        self.journal = journal
+        self.sinks = sinks
+        self.queue = queue
+        self.head = head
+        published = Lock(JudgeFigures())
+    }
+
+    /// Works until the queue is closed and empty.
+    ///
+    /// - Parameter report: takes the results of each group to the poll loop.
+    func run(lastEpoch: Int64, report: @escaping @Sendable ([Judgement]) -> Void) {
+        var epochs = EpochSource(last: lastEpoch)
+        var postponed: [JudgeJob] = []
+        while let taken = queue.take(limit: Self.groupLimit, patience: Self.pause) {
+            if !postponed.isEmpty || !taken.isEmpty {
+                postponed = judge(postponed + taken, epochs: &epochs, report: report)
+            }
+            saveMarks()
+        }
+        saveMarks()
+    }
+
+    private func saveMarks() {
+        let marks = queue.takeMarks()
+        guard !marks.isEmpty else { return }
+        do {
+            try journal.saveMarks(marks)
+        } catch {
+            log.note(
+                .warning, "marks", "the marks of sealed walks could not be saved: \(error.reason)",
+                ["code": error.code])
+        }
+    }
+
+    /// Judges jobs in groups with no account twice; returns those that must be tried again.
+    private func judge(
+        _ jobs: [JudgeJob], epochs: inout EpochSource, report: ([Judgement]) -> Void
+    ) -> [JudgeJob] {
+        var postponed: [JudgeJob] = []
+        var rest = jobs[...]
+        while !rest.isEmpty {
+            var group: [JudgeJob] = []
+            var accounts: Set<AccountID> = []
+            while let job = rest.first, accounts.insert(job.account).inserted {
+                group.append(job)
+                rest.removeFirst()
+            }
+            postponed += commit(group, epochs: &epochs, report: report)
+        }
+        return postponed
+    }
+
+    private func commit(
+        _ group: [JudgeJob], epochs: inout EpochSource, report: ([Judgement]) -> Void
+    ) -> [JudgeJob] {
+        let began = clock.now
+        var batch = JournalBatch()
+        var judgements: [Judgement] = []
+        do {
+            for job in group {
+                if let judgement = try decide(job, into: &batch, epochs: &epochs) {
+                    judgements.append(judgement)
+                }
+            }
+            number(&batch)
+            if !batch.isEmpty {
+                let position = try journal.commit(batch)
+                head.signal { $0 = max($0, position) }
+            }
+            note(batch, began: began)
+            report(judgements)
+            return []
+        } catch {
+            return fail(error, group: group, report: report)
+        }
+    }
+
+    /// Says which filtered sinks number which events.
+    private func number(_ batch: inout JournalBatch) {
+        for index in batch.entries.indices {
+            guard let event = batch.entries[index].event else { continue }
+            let facts = EventFacts(event)
+            let account = batch.entries[index].account
+            batch.entries[index].numberedBy =
+                sinks.filter { $0.numbers(facts, of: account) }.map(\.name)
+        }
+    }
+
+    private func note(_ batch: JournalBatch, began: Instant) {
+        let now = clock.now
+        let wasFailing = published.withLock { figures -> Bool in
+            defer {
+                figures.failingSince = nil
+                figures.failure = nil
+            }
+            guard !batch.isEmpty else { return figures.failingSince != nil }
+            figures.commits += 1
+            figures.commitDuration.add(now - began)
+            figures.head = head.withLock { $0 }
+            let wall = RelayClock.wall
+            for entry in batch.entries {
+                guard let event = entry.event else { continue }
+                figures.events[event.type.name, default: 0] += 1
+                figures.decisionDelay.add(wall.since(event.time))
+            }
+            return figures.failingSince != nil
+        }
+        if wasFailing { log.note(.info, "journal", "the journal can be written again") }
+    }
+
+    /// Nothing of the group was written: its walks failed, its removals wait.
+    private func fail(
+        _ failure: JournalFailure, group: [JudgeJob], report: ([Judgement]) -> Void
+    ) -> [JudgeJob] {
+        let now = clock.now
+        published.withLock { figures in
+            figures.failingSince = figures.failingSince ?? now
+            figures.failure = failure
+        }
+        log.note(
+            .error, "journal",
+            "the journal cannot be written; nothing is believed meanwhile: "
+                + failure.reason, ["code": failure.code])
+        var judgements: [Judgement] = []
+        var postponed: [JudgeJob] = []
+        for job in group {
+            switch job.matter {
+            case .reading, .refusal:
+                guard let slot = job.slot else { continue }
+                judgements.append(
+                    Judgement(
+                        slot: slot,
+                        end: .failed(
+                            WalkFailure(code: "journal", reason: "the journal cannot be written")),
+                        isOpen: true, isBlind: false, refusalSince: nil, isFleetRefused: false))
+            case .credential, .removal, .rules:
+                postponed.append(job)
+            }
+        }
+        report(judgements)
+        return postponed
+    }
+}
+
+/// Gives each account met a larger epoch than any before.
+struct EpochSource {
+    private var last: Int64
+
+    init(last: Int64) { self.last = last }
+
+    /// The wall clock in milliseconds, or one more than the last epoch where that is larger.
+    mutating func next(at now: Timestamp) -> Int64 {
+        last = max(now.milliseconds, last + 1)
+        return last
+    }
+}

@@ -1,0 +1,135 @@
+internal import ConnectionEvents
+internal import RelayCore
+
+// What the judge decides about one job; the belief's own rules are in the core.
+
+extension Judge {
+    /// Judges one job into the batch; nil where the poll loop waits for no result.
+    func decide(
+        _ job: JudgeJob, into batch: inout JournalBatch, epochs: inout EpochSource
+    ) throws(JournalFailure) -> Judgement? {
+        let stored = try journal.belief(of: job.account)
+        switch job.matter {
+        case .removal:
+            remove(job, stored: stored, into: &batch, epochs: &epochs)
+            return job.slot.map {
+                Judgement(
+                    slot: $0, end: .removed, isOpen: false, isBlind: false, refusalSince: nil,
+                    isFleetRefused: false)
+            }
+        case .credential:
+            guard var belief = stored, belief.head.incarnation == job.incarnation else {
+                return nil
+            }
+            let decision = belief.useCredential(tag: job.credentialTag)
+            add(decision, of: belief, into: &batch)
+            return nil
+        case .rules:
+            guard var belief = stored else { return nil }
+            let decision = belief.rejudge(rules: settings.detection, decidedAt: clock.stamp())
+            add(decision, of: belief, into: &batch)
+            return nil
+        case .reading(let reading, let sealedAt, let lastSealed):
+            return judge(
+                job, reading: reading, sealedAt: sealedAt, lastSealed: lastSealed,
+                stored: stored, into: &batch, epochs: &epochs)
+        case .refusal(let status, let code, let scope, let at, let fleet):
+            var (belief, opening) = believe(job, stored: stored, into: &batch, epochs: &epochs)
+            opening.append(
+                belief.refuse(
+                    status: status, code: code, requiredScope: scope, at: at, fleet: fleet,
+                    decidedAt: clock.stamp()))
+            add(opening, of: belief, into: &batch)
+            let isFleetRefused =
+                fleet == .fleetRefused && (belief.head.refusal?.count ?? 0) >= 2
+            return judgement(job, .refused, belief, isFleetRefused: isFleetRefused)
+        }
+    }
+
+    private func judge(
+        _ job: JudgeJob, reading: WalkReading, sealedAt: Timestamp, lastSealed: WalkID?,
+        stored: Belief?, into batch: inout JournalBatch, epochs: inout EpochSource
+    ) -> Judgement? {
+        switch reading.seal(at: sealedAt) {
+        case .failure(let failure):
+            guard let slot = job.slot else { return nil }
+            let head = stored?.head
+            return Judgement(
+                slot: slot, end: .failed(failure), isOpen: true,
+                isBlind: head?.blindSince != nil,
+                refusalSince: head?.blindSince ?? head?.refusal?.since, isFleetRefused: false)
+        case .success(let walk):
+            var (belief, opening) = believe(job, stored: stored, into: &batch, epochs: &epochs)
+            opening.append(
+                belief.observe(
+                    walk, lastSealed: lastSealed, rules: settings.detection,
+                    decidedAt: clock.stamp()))
+            add(opening, of: belief, into: &batch)
+            return judgement(
+                job,
+                .sealed(
+                    walk.id, reading.fingerprint, pages: walk.pages.count,
+                    confirm: belief.wantsConfirmation),
+                belief, isFleetRefused: false)
+        }
+    }
+
+    /// The belief to judge by: the stored one, or a new one for an account just met.
+    ///
+    /// A belief of an earlier registration of the id is removed first, and told so.
+    private func believe(
+        _ job: JudgeJob, stored: Belief?, into batch: inout JournalBatch,
+        epochs: inout EpochSource
+    ) -> (Belief, Decision) {
+        var opening = Decision()
+        if var belief = stored, belief.head.incarnation != job.incarnation {
+            let removal = belief.remove(decidedAt: clock.stamp())
+            batch.entries += removal.entries
+            batch.beliefs.append((job.account, .drop))
+        } else if var belief = stored {
+            opening.append(
+                belief.rejudge(rules: settings.detection, decidedAt: clock.stamp()))
+            opening.append(belief.useCredential(tag: job.credentialTag))
+            return (belief, opening)
+        }
+        var belief = Belief(
+            meeting: job.account, epoch: epochs.next(at: clock.stamp()),
+            incarnation: job.incarnation, rules: settings.detection)
+        opening.append(belief.useCredential(tag: job.credentialTag))
+        return (belief, opening)
+    }
+
+    private func remove(
+        _ job: JudgeJob, stored: Belief?, into batch: inout JournalBatch,
+        epochs: inout EpochSource
+    ) {
+        var belief =
+            stored
+            ?? Belief(
+                meeting: job.account, epoch: epochs.next(at: clock.stamp()),
+                incarnation: job.incarnation, rules: settings.detection)
+        let decision = belief.remove(decidedAt: clock.stamp())
+        batch.entries += decision.entries
+        batch.beliefs.append((job.account, .drop))
+        batch.removals.append((job.account, job.incarnation))
+    }
+
+    private func add(_ decision: Decision, of belief: Belief, into batch: inout JournalBatch) {
+        batch.entries += decision.entries
+        if let write = decision.write(of: belief) {
+            batch.beliefs.append((belief.account, write))
+        }
+    }
+
+    private func judgement(
+        _ job: JudgeJob, _ end: Judgement.End, _ belief: Belief, isFleetRefused: Bool
+    ) -> Judgement? {
+        job.slot.map {
+            Judgement(
+                slot: $0, end: end, isOpen: belief.isOpen,
+                isBlind: belief.head.blindSince != nil,
+                refusalSince: belief.head.blindSince ?? belief.head.refusal?.since,
+                isFleetRefused: isFleetRefused)
+        }
+    }
+}

@@ -1,0 +1,60 @@
+internal import ConnectionEvents
+internal import RelayCore
+internal import Threading
+
+/// What waits for the judge, in the order in which it came.
+///
+/// Threads: any.
+final class JudgeQueue: Sendable {
+    private struct Content {
+        var jobs: [JudgeJob] = []
+        var marks: [AccountID: SealMark] = [:]
+        var isClosed = false
+        var isWorking = false
+    }
+
+    private let content = Lock(Content())
+
+    func add(_ job: JudgeJob) {
+        content.signal { $0.jobs.append(job) }
+    }
+
+    /// Hands over marks of sealed walks, to be saved with the next group.
+    func add(_ marks: [AccountID: SealMark]) {
+        content.signal { $0.marks.merge(marks) { _, later in later } }
+    }
+
+    /// Takes the marks that wait.
+    func takeMarks() -> [AccountID: SealMark] {
+        content.withLock { content in
+            defer { content.marks = [:] }
+            return content.marks
+        }
+    }
+
+    /// Takes up to `limit` jobs, waiting for the first; nil when closed and empty.
+    ///
+    /// Until the next call the taker counts as working on them.
+    func take(limit: Int, patience: Duration) -> [JudgeJob]? {
+        let taken = content.wait(timeout: patience) { content -> [JudgeJob]?? in
+            content.isWorking = false
+            if content.jobs.isEmpty { return content.isClosed ? .some(nil) : nil }
+            let taken = Array(content.jobs.prefix(limit))
+            content.jobs.removeFirst(taken.count)
+            content.isWorking = true
+            return .some(taken)
+        }
+        guard let taken else { return [] }
+        return taken
+    }
+
+    /// Says that no more jobs come; what is there is still judged.
+    func close() {
+        content.signal { $0.isClosed = true }
+    }
+
+    /// Whether nothing waits and nobody works.
+    var isIdle: Bool {
+        content.withLock { $0.jobs.isEmpty && !$0.isWorking }
+    }
+}

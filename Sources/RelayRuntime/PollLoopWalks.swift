@@ -1,0 +1,178 @@
+internal import ConnectionEvents
+internal import Hashing
+internal import RelayCore
+
+// The walks of the poll loop: begun, fed, ended.
+
+extension PollLoop {
+    func begin(_ slot: Int, due: Instant, now: Instant) {
+        guard let account = accounts[slot] else { return }
+        let id = WalkID(start: clock.stamp(), random: (random(), random()))
+        walks[slot] = ActiveWalk(
+            walk: Walk(
+                id: id, limits: settings.limits,
+                expected: account.isOpen ? nil : account.fingerprint),
+            began: now, deadline: now + settings.walkTimeout)
+        figures.lateness.add(now - due)
+        if !account.isBlind, figures.dueSince == nil { figures.dueSince = due }
+        ask(slot, now: now)
+    }
+
+    func ask(_ slot: Int, now: Instant) {
+        guard let account = accounts[slot], let active = walks[slot] else { return }
+        let left = active.deadline - now
+        guard left > .zero else {
+            end(slot, .tookTooLong(settings.walkTimeout), now: now)
+            return
+        }
+        walks[slot]?.isAsking = true
+        figures.requests += 1
+        transport.request(
+            PageRequest(
+                credential: account.credential, cursor: active.cursor,
+                requestID: active.walk.id.requestID(page: active.walk.nextPage),
+                timeout: min(settings.requestTimeout, left)),
+            token: WalkToken(slot))
+    }
+
+    /// A walk that found what the last one found, with nothing waiting for it.
+    func seal(_ slot: Int, _ walk: WalkID, pages: Int, now: Instant) {
+        answers.note(slot, refused: false, at: clock.stamp())
+        accounts[slot]?.lastSealed = walk
+        accounts[slot]?.isMarked = false
+        finish(slot, .sealed(pages: pages, confirm: false), word: "unchanged", now: now)
+        noteSealed(slot, now: now)
+    }
+
+    func judge(_ reading: WalkReading, slot: Int) {
+        guard let account = accounts[slot] else { return }
+        accounts[slot]?.isJudging = true
+        judging += 1
+        judge.add(
+            JudgeJob(
+                slot: slot, account: account.id, incarnation: account.incarnation,
+                credentialTag: account.credentialTag,
+                matter: .reading(
+                    reading, sealedAt: clock.stamp(), lastSealed: account.lastSealed)))
+    }
+
+    /// A walk that was not sealed.
+    func end(_ slot: Int, _ failure: WalkFailure, now: Instant) {
+        switch failure.kind {
+        case .refused(let status, let code, let scope):
+            refuse(slot, status: status, code: code, scope: scope, failure: failure, now: now)
+        case .throttled(let wait):
+            noteFailure(slot, failure)
+            finish(slot, .throttled(wait), word: failure.code, now: now)
+        case .failed:
+            noteFailure(slot, failure)
+            finish(slot, .failed, word: failure.code, now: now)
+        }
+    }
+
+    private func refuse(
+        _ slot: Int, status: Int, code: String, scope: String?, failure: WalkFailure, now: Instant
+    ) {
+        guard let account = accounts[slot] else { return }
+        let at = clock.stamp()
+        answers.note(slot, refused: true, at: at)
+        noteFailure(slot, failure)
+        if account.isBlind {
+            finish(slot, .blind, word: failure.code, now: now)
+            return
+        }
+        let since = account.refusalSince ?? at
+        accounts[slot]?.refusalSince = since
+        let job = JudgeJob(
+            slot: slot, account: account.id, incarnation: account.incarnation,
+            credentialTag: account.credentialTag,
+            matter: .refusal(
+                status: status, code: code, requiredScope: scope, at: at,
+                fleet: answers.verdict(for: slot, since: since, others: schedule.active - 1)))
+        accounts[slot]?.isJudging = true
+        if once != nil {
+            // Asked of the others when all of them have answered.
+            once?.refusals.append(job)
+            walks[slot]?.isAsking = false
+            return
+        }
+        judging += 1
+        judge.add(job)
+    }
+
+    /// The end of a walk, however it ended.
+    func finish(_ slot: Int, _ outcome: Schedule.Outcome, word: String, now: Instant) {
+        if let active = walks.removeValue(forKey: slot) {
+            figures.walkDuration.add(now - active.began)
+        }
+        figures.walks[word, default: 0] += 1
+        if accounts[slot]?.hasEnded == false {
+            accounts[slot]?.hasEnded = true
+            figures.firstRoundLeft -= 1
+            figures.isFirstRoundOver = figures.firstRoundLeft <= 0
+        }
+        schedule.ended(slot, outcome, now: now)
+        if once != nil {
+            once?.note(outcome)
+            schedule.retire(slot)
+        }
+    }
+
+    func noteSealed(_ slot: Int, now: Instant) {
+        figures.lastSealed = now
+        figures.dueSince = nil
+        guard let account = accounts[slot], account.isFailing else { return }
+        accounts[slot]?.isFailing = false
+        figures.failing -= 1
+        log.note(.info, "walk.recovered", "account can be read again", ["account": account.id.text])
+    }
+
+    private func noteFailure(_ slot: Int, _ failure: WalkFailure) {
+        guard let account = accounts[slot], !account.isFailing else { return }
+        accounts[slot]?.isFailing = true
+        figures.failing += 1
+        log.note(
+            .warning, "walk.\(failure.code)", "account cannot be read: \(failure.reason)",
+            ["account": account.id.text, "code": failure.code])
+    }
+
+    /// What the judge made of a job.
+    func take(_ judgement: Judgement, now: Instant) {
+        let slot = judgement.slot
+        guard accounts[slot] != nil else { return }
+        if case .removed = judgement.end {
+            forget(slot)
+            return
+        }
+        judging -= 1
+        accounts[slot]?.isJudging = false
+        note(judgement, slot: slot)
+        switch judgement.end {
+        case .sealed(let walk, let fingerprint, let pages, let confirm):
+            answers.note(slot, refused: false, at: clock.stamp())
+            accounts[slot]?.lastSealed = walk
+            accounts[slot]?.fingerprint = fingerprint
+            accounts[slot]?.isMarked = false
+            finish(slot, .sealed(pages: pages, confirm: confirm), word: "sealed", now: now)
+            noteSealed(slot, now: now)
+        case .failed(let failure):
+            end(slot, failure, now: now)
+        case .refused:
+            finish(slot, judgement.isBlind ? .blind : .refused, word: "refused", now: now)
+        case .removed:
+            break
+        }
+        if let change = deferred.removeValue(forKey: slot) { register(change, now: now) }
+    }
+
+    private func note(_ judgement: Judgement, slot: Int) {
+        guard let before = accounts[slot] else { return }
+        figures.blind += (judgement.isBlind ? 1 : 0) - (before.isBlind ? 1 : 0)
+        figures.fleetRefused +=
+            (judgement.isFleetRefused ? 1 : 0) - (before.isFleetRefused ? 1 : 0)
+        accounts[slot]?.isOpen = judgement.isOpen
+        accounts[slot]?.isBlind = judgement.isBlind
+        accounts[slot]?.isFleetRefused = judgement.isFleetRefused
+        accounts[slot]?.refusalSince = judgement.refusalSince
+    }
+}

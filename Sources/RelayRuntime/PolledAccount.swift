@@ -1,0 +1,69 @@
+internal import ConnectionEvents
+internal import Crypto
+internal import Hashing
+internal import RelayCore
+
+/// One account as the poll loop holds it, in memory only.
+struct PolledAccount {
+    let id: AccountID
+    var credential: Secret
+    var credentialTag: [UInt8]
+    var incarnation: Int64
+    var interval: Duration?
+    var isPaused: Bool
+    /// What the last sealed walk's bytes hashed to; nil: not known.
+    var fingerprint: Fingerprint?
+    /// The last sealed walk; nil: not known.
+    var lastSealed: WalkID?
+    /// Whether even the same bytes must be judged.
+    var isOpen = true
+    var isBlind = false
+    /// When the first refusal of the present row of them came.
+    var refusalSince: Timestamp?
+    /// Whether the fleet's refusals keep it from being called blind.
+    var isFleetRefused = false
+    /// Whether its last walk was not sealed.
+    var isFailing = false
+    /// Whether the judge has a job of it whose result the loop awaits.
+    var isJudging = false
+    /// Whether the mark of its last sealed walk is saved.
+    var isMarked = true
+    /// Whether it has ended a walk since the start.
+    var hasEnded = false
+    /// Removed by an operator; waits for the journal.
+    var isRemoving = false
+
+    init(_ account: RegisteredAccount) {
+        id = account.id
+        credential = account.credential
+        credentialTag = account.credentialTag
+        incarnation = account.incarnation
+        interval = account.interval
+        isPaused = account.isPaused
+    }
+
+    /// Takes on what a belief and a saved mark remember.
+    mutating func recall(head: BeliefHead?, mark: SealMark?) {
+        isOpen = head?.isOpen ?? true
+        fingerprint = mark?.fingerprint
+        lastSealed = mark?.walk
+        guard let head else { return }
+        isBlind = head.blindSince != nil
+        refusalSince = head.blindSince ?? head.refusal?.since
+        if let stored = head.lastSealed, lastSealed.map({ $0.start < stored.start }) ?? true {
+            // The belief is newer than the mark: the mark's bytes are not what the belief rests on.
+            lastSealed = stored
+            fingerprint = nil
+        }
+    }
+}
+
+/// A walk under way.
+struct ActiveWalk {
+    var walk: Walk
+    let began: Instant
+    let deadline: Instant
+    var cursor: String?
+    /// Whether a request is out.
+    var isAsking = false
+}

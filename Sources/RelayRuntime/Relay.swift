@@ -1,0 +1,216 @@
+internal import ConnectionEvents
+public import RelayCore
+internal import Threading
+
+/// The relay: polls, judges, writes and delivers, on threads of its own.
+///
+/// Made from ports, so it knows no curl, no SQLite and no Kafka. Threads: `start` once, from one
+/// thread; everything else from any.
+public final class Relay: Sendable {
+    /// What a relay is made of.
+    public struct Parts: Sendable {
+        /// What polling and judging need to know.
+        public var settings: RelaySettings
+        /// Makes belief and events durable.
+        public var journal: any Journal
+        /// Which accounts there are.
+        public var register: any Register
+        /// Asks the API.
+        public var transport: any PageTransport
+        /// Where entries go.
+        public var routes: [Route]
+        /// The relay's own log.
+        public var log: RelayLog
+
+        /// Parts, one by one.
+        public init(
+            settings: RelaySettings, journal: any Journal, register: any Register,
+            transport: any PageTransport, routes: [Route], log: RelayLog
+        ) {
+            self.settings = settings
+            self.journal = journal
+            self.register = register
+            self.transport = transport
+            self.routes = routes
+            self.log = log
+        }
+    }
+
+    /// What `run --once` found.
+    public struct OnceResult: Hashable, Sendable {
+        /// Accounts whose walk was sealed.
+        public var sealed: Int
+        /// Accounts whose walk was not.
+        public var unsealed: Int
+        /// Whether everything was delivered.
+        public var isDelivered: Bool
+    }
+
+    struct State {
+        var startedAt = Timestamp(milliseconds: 0)
+        var accountsFileProblem: String?
+        var isWaitingForBroker = false
+        var isStopping = false
+        var threads: [OSThread] = []
+        var judgeThread: OSThread?
+        var courierThreads: [OSThread] = []
+        var failure: PublishFailure?
+        var onceResult: (sealed: Int, unsealed: Int)?
+    }
+
+    let parts: Parts
+    let clock: RelayClock
+    let loop: PollLoop
+    let queue: JudgeQueue
+    let judge: Judge
+    let couriers: [Courier]
+    let head: Lock<JournalPosition>
+    let state = Lock(State())
+
+    /// Puts the parts together; nothing runs yet.
+    ///
+    /// - Throws: where the journal cannot be read.
+    public init(_ parts: Parts) throws(JournalFailure) {
+        self.parts = parts
+        let journal = parts.journal
+        let clock = RelayClock(floor: try Self.lastStamp(of: journal))
+        let head = Lock(try journal.head())
+        let queue = JudgeQueue()
+        let loop = PollLoop(
+            settings: parts.settings, clock: clock, log: parts.log, transport: parts.transport,
+            judge: queue, random: { UInt64.random(in: .min ... .max) })
+        self.clock = clock
+        self.head = head
+        self.queue = queue
+        self.loop = loop
+        judge = Judge(
+            settings: parts.settings, clock: clock, log: parts.log, journal: journal,
+            sinks: parts.routes.flatMap(\.sinks), queue: queue, head: head)
+        couriers = parts.routes.map {
+            Courier(route: $0, journal: journal, clock: clock, log: parts.log, head: head)
+        }
+    }
+
+    /// Nothing that this journal has stamped is later.
+    private static func lastStamp(of journal: any Journal) throws(JournalFailure) -> Timestamp {
+        let head = try journal.head()
+        var last = Timestamp(milliseconds: try journal.lastEpoch())
+        if head > .start {
+            let newest = try journal.entries(
+                after: JournalPosition(head.number - 1), limit: 1, bytes: 1)
+            last = max(last, newest.first?.event?.decidedAt ?? last)
+        }
+        for mark in try journal.marks().values { last = max(last, mark.walk.start) }
+        return last
+    }
+
+    /// Loads what is remembered and starts the threads.
+    ///
+    /// - Parameter once: walk every account once, then stop polling.
+    /// - Throws: where the journal or the register cannot be read.
+    public func start(once: Bool = false) throws(JournalFailure) {
+        try settlePlaces()
+        let heads = try parts.journal.heads()
+        let marks = try parts.journal.marks()
+        let accounts = try parts.register.accounts()
+        let lastEpoch = try parts.journal.lastEpoch()
+        let head = try parts.journal.head()
+        let isEmpty = heads.isEmpty && head == .start
+        let now = clock.now
+        judgeRules(heads: heads)
+        forgetStrangers(heads: heads, accounts: accounts)
+        if once {
+            loop.once = OnceRound(total: accounts.count { !$0.isPaused && !$0.isRemoving })
+        }
+        for account in accounts {
+            let head = heads[account.id].flatMap {
+                $0.incarnation == account.incarnation ? $0 : nil
+            }
+            loop.recall(
+                account, head: head, mark: marks[account.id], now: now)
+        }
+        state.withLock { $0.startedAt = clock.stamp() }
+        launch(lastEpoch: lastEpoch, waitsForBroker: isEmpty, once: once)
+    }
+
+    /// New sinks begin at the head; those that are gone from the pipeline are forgotten.
+    private func settlePlaces() throws(JournalFailure) {
+        let known = try parts.journal.places()
+        let head = try parts.journal.head()
+        let sinks = Set(parts.routes.flatMap(\.sinks).map(\.name))
+        var places: [SinkName: JournalPosition?] = [:]
+        for sink in sinks where known[sink] == nil { places.updateValue(head, forKey: sink) }
+        for sink in known.keys where !sinks.contains(sink) {
+            places.updateValue(nil, forKey: sink)
+        }
+        if !places.isEmpty { try parts.journal.setPlaces(places) }
+    }
+
+    /// Under a changed `detection` all believed rows are judged anew, before any walk.
+    private func judgeRules(heads: [AccountID: BeliefHead]) {
+        let digest = parts.settings.detection.digest
+        for (account, head) in heads.sorted(by: { $0.key < $1.key })
+        where head.rulesDigest != digest && head.isBaselined {
+            queue.add(
+                JudgeJob(
+                    slot: nil, account: account, incarnation: head.incarnation,
+                    credentialTag: head.credentialTag, matter: .rules))
+        }
+    }
+
+    /// Beliefs of accounts that are in no register any more end as removals.
+    private func forgetStrangers(
+        heads: [AccountID: BeliefHead], accounts: [RegisteredAccount]
+    ) {
+        let registered = Set(accounts.map(\.id))
+        for (account, head) in heads.sorted(by: { $0.key < $1.key })
+        where !registered.contains(account) {
+            queue.add(
+                JudgeJob(
+                    slot: nil, account: account, incarnation: head.incarnation,
+                    credentialTag: [], matter: .removal))
+        }
+    }
+
+    private func launch(lastEpoch: Int64, waitsForBroker: Bool, once: Bool) {
+        let (judge, loop, state) = (judge, loop, state)
+        let judgeThread = OSThread(name: "judge") {
+            judge.run(lastEpoch: lastEpoch) { loop.post(.judged($0)) }
+        }
+        let courierThreads = couriers.map { courier in
+            OSThread(name: "courier") {
+                courier.run()
+                guard let failure = courier.status.withLock({ $0.stopped }) else { return }
+                state.signal { $0.failure = $0.failure ?? failure }
+            }
+        }
+        let remembering = waitsForBroker ? couriers.filter(\.route.isRemote) : []
+        state.withLock { state in
+            state.judgeThread = judgeThread
+            state.courierThreads = courierThreads
+            state.isWaitingForBroker = !remembering.isEmpty
+        }
+        let pollThread = OSThread(name: "poll") { [self] in
+            for courier in remembering { awaitProgress(of: courier) }
+            let goesOn = state.signal { state in
+                state.isWaitingForBroker = false
+                return !state.isStopping && state.failure == nil
+            }
+            if goesOn { parts.transport.run(loop) }
+            if let round = loop.once {
+                state.signal { $0.onceResult = (round.sealed, round.unsealed) }
+            }
+        }
+        let houseThread = OSThread(name: "house") { [self] in if !once { keepHouse() } }
+        state.withLock { $0.threads = [pollThread, houseThread] }
+    }
+
+    /// A journal without belief or event walks nothing before the broker has told what it remembers:
+    /// a lost disk would otherwise pass for a new relay.
+    private func awaitProgress(of courier: Courier) {
+        _ = courier.status.wait { [state] status -> Bool? in
+            status.hasOpened || status.stopped != nil || status.isStopping
+                || state.withLock { $0.isStopping } ? true : nil
+        }
+    }
+}

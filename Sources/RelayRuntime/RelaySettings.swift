@@ -1,0 +1,30 @@
+public import RelayCore
+
+/// What the shell needs to know of a pipeline.
+public struct RelaySettings: Sendable {
+    /// The pipeline's name.
+    public var name: String
+    /// What statuses mean.
+    public var detection: Detection
+    /// What polling may spend.
+    public var schedule: ScheduleRules
+    /// How much a walk may read.
+    public var limits: WalkLimits
+    /// A request must end within it.
+    public var requestTimeout: Duration
+    /// A walk must end within it.
+    public var walkTimeout: Duration
+
+    /// Settings, field by field.
+    public init(
+        name: String, detection: Detection, schedule: ScheduleRules, limits: WalkLimits,
+        requestTimeout: Duration, walkTimeout: Duration
+    ) {
+        self.name = name
+        self.detection = detection
+        self.schedule = schedule
+        self.limits = limits
+        self.requestTimeout = requestTimeout
+        self.walkTimeout = walkTimeout
+    }
+}
