@@ -3,6 +3,7 @@ judgement that no test can forget: no secret anywhere, every event by the contra
 import atexit
 import os
 import pathlib
+import re
 import sys
 import tempfile
 
@@ -14,6 +15,7 @@ import kafka_node  # noqa: E402
 from fake_trax import FakeTrax, Trap  # noqa: E402
 from judge import Judge, judge_state  # noqa: E402
 from relay import Relay, binary  # noqa: E402
+from stage import Stage  # noqa: E402
 from topics import Admin, shared_brokers  # noqa: E402
 
 
@@ -38,17 +40,33 @@ def pytest_collection_modifyitems(items):
             item.add_marker(pytest.mark.skip(reason=f"needs Apache Kafka: {why}"))
 
 
+@pytest.fixture(scope="session")
+def program():
+    """The path of the binary; a test that wants one fails where there is none."""
+    path = binary()
+    assert os.access(path, os.X_OK), f"no program at {path}: swift build, or set TRAX_RELAY_BIN"
+    return path
+
+
 @pytest.fixture
 def trax():
     server = FakeTrax()
     yield server
     server.close()
+    check_api(server)
+
+
+def check_api(server):
+    """What must hold for every request that an API of ours was asked."""
     for account in server.accounts.values():
         assert account.most_in_flight <= 1, f"{account.name}: two requests at once"
-    bare = [r for r in server.requests if not r.headers.get("user-agent", "")
-            .startswith("trax-relay/")]
-    assert not bare, f"a request without the relay's name: {bare[0].headers}"
-    assert all(r.id for r in server.requests), "a request without X-Request-Id"
+    for request in server.requests:
+        agent = request.headers.get("user-agent", "")
+        assert re.match(r"trax-relay/\d+\.\d+", agent), f"User-Agent: {agent}"
+        assert request.id, "a request without X-Request-Id"
+        assert request.path in ("/v1/connections", "/v1/health", "/v1/openapi.json"), request.path
+    ids = [request.id for request in server.requests]
+    assert len(ids) == len(set(ids)), "an X-Request-Id twice"
 
 
 @pytest.fixture
@@ -59,7 +77,7 @@ def trap():
 
 
 @pytest.fixture
-def make_relay(tmp_path, trax):
+def make_relay(tmp_path, trax, program):
     """Makes relays of this test's API; at its end each is stopped and judged."""
     made = []
 
@@ -111,9 +129,27 @@ def admin():
     made.close()
 
 
-@pytest.fixture(scope="session")
-def program():
-    """The path of the binary; a test that wants one fails where there is none."""
-    path = binary()
-    assert os.access(path, os.X_OK), f"no program at {path}: swift build, or set TRAX_RELAY_BIN"
-    return path
+
+
+@pytest.fixture(scope="module")
+def make_stage(tmp_path_factory, program):
+    """Makes stages for the tests of a file; at its end each is stopped and judged."""
+    made = []
+
+    def make(**change):
+        stage = Stage(tmp_path_factory.mktemp("stage"), **change)
+        made.append(stage)
+        return stage
+
+    yield make
+    problems = []
+    for stage in made:
+        for step in (stage.close, lambda: finish(stage.relay), lambda: check_api(stage.trax)):
+            try:
+                step()
+            except AssertionError as error:
+                problems.append(str(error))
+        if stage.relay.process and stage.relay.process.poll() is None:
+            stage.relay.process.kill()
+        stage.trax.close()
+    assert not problems, "\n".join(problems)

@@ -20,9 +20,10 @@ REASONS = {200: "OK", 204: "No Content", 301: "Moved Permanently", 302: "Found",
 
 @dataclass
 class Request:
-    """One request as it arrived; `at` and `done` on the monotonic clock."""
+    """One request as it arrived; `at` and `done` on the monotonic clock, `wall` on the other."""
 
     at: float
+    wall: float
     method: str
     path: str
     query: dict
@@ -117,10 +118,12 @@ class Account:
         self.planned = []
         self.sealed = 0          # whole walks served without a fault
         self.last_sealed_start = 0.0
+        self.sealed_walls = []   # when the first request of each of them came, wall clock
         self.requests = []
         self.in_flight = 0
         self.most_in_flight = 0
-        self.walk_start = None
+        self.walk_start = self.walk_wall = None
+        self.changed_wall = time.time()
 
     def put(self, id, platform="youtube", status="active", scopes=("a", "b"), **others):
         """Sets a whole row; a field given as `...` is left out."""
@@ -128,6 +131,7 @@ class Account:
                "grantedScopes": list(scopes) if isinstance(scopes, tuple) else scopes, **others}
         with self.server.changed:
             self.rows[id] = {k: v for k, v in row.items() if v is not ...}
+            self.changed_wall = time.time()
         return self
 
     def set(self, id, **fields):
@@ -135,17 +139,20 @@ class Account:
         with self.server.changed:
             row = {**self.rows[id], **fields}
             self.rows[id] = {k: v for k, v in row.items() if v is not ...}
+            self.changed_wall = time.time()
         return self
 
     def remove(self, *ids):
         with self.server.changed:
             for id in ids:
                 del self.rows[id]
+            self.changed_wall = time.time()
         return self
 
     def replace(self, rows):
         with self.server.changed:
             self.rows = rows
+            self.changed_wall = time.time()
         return self
 
     def rekey(self, key=None):
@@ -304,7 +311,7 @@ class FakeTrax:
         stream.read(int(headers.get("content-length", 0)))
         url = urllib.parse.urlsplit(target)
         query = dict(urllib.parse.parse_qsl(url.query, keep_blank_values=True))
-        return Request(time.monotonic(), method, url.path, query, headers, None)
+        return Request(time.monotonic(), time.time(), method, url.path, query, headers, None)
 
     def _answer(self, wire, request):
         key = request.headers.get("authorization", "").removeprefix("Bearer ")
@@ -350,12 +357,13 @@ class FakeTrax:
 
     def _count(self, account, request, page):
         if request.page == 0:
-            account.walk_start = request.at
+            account.walk_start, account.walk_wall = request.at, request.wall
         if request.fault or page is None:
             account.walk_start = None
         elif account.walk_start is not None and "nextCursor" not in page:
             account.sealed += 1
             account.last_sealed_start = account.walk_start
+            account.sealed_walls.append(account.walk_wall)
 
     def _normal(self, account, request):
         """(bytes of an error or None, the page as an object or None, the request id)."""

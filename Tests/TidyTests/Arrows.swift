@@ -46,7 +46,7 @@ func forbiddenImports(_ file: TextFile) -> [Finding] {
     guard let allowed = arrows[target] else {
         return [Finding(path: file.path, line: 1, reason: "no arrows are known for \(target)")]
     }
-    return codeOnly(file).enumerated().compactMap { index, code in
+    return file.code.enumerated().compactMap { index, code in
         let words = code.split(whereSeparator: { $0 == " " || $0 == "\t" })
         guard let position = words.firstIndex(of: "import"), position + 1 < words.count,
             words[..<position].allSatisfy({ $0.hasPrefix("@") || importModifiers.contains($0) })
@@ -72,7 +72,7 @@ func impureWords(_ file: TextFile) -> [Finding] {
         "async", "await", "Task", "TaskGroup", "actor", "DispatchQueue", "Date", "ContinuousClock",
         "SuspendingClock", "SystemRandomNumberGenerator", "Thread", "FileHandle", "print",
     ]
-    return codeOnly(file).enumerated().flatMap { index, code in
+    return file.code.enumerated().flatMap { index, code in
         identifiers(in: code).filter { words.contains($0) }.map {
             Finding(path: file.path, line: index + 1, reason: "\(target) is pure, yet says \($0)")
         }

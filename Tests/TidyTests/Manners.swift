@@ -4,7 +4,7 @@ func undocumented(_ file: TextFile) -> [Finding] {
         "func", "var", "let", "struct", "class", "enum", "actor", "protocol", "init", "typealias",
         "subscript", "associatedtype", "operator", "macro",
     ]
-    let code = codeOnly(file)
+    let code = file.code
     var found: [Finding] = []
     for (index, line) in code.enumerated() {
         let words = line.split { !($0.isLetter || $0.isNumber || $0 == "_" || $0 == "@") }
@@ -43,7 +43,7 @@ private func isAttribute(_ code: String) -> Bool {
 ///
 /// A comment in the block counts as a reason: there the error was handled by deciding so.
 func swallowedErrors(_ file: TextFile) -> [Finding] {
-    let code = codeOnly(file)
+    let code = file.code
     var found: [Finding] = []
     for (index, line) in code.enumerated() {
         if line.contains("try?") {
@@ -62,7 +62,7 @@ func swallowedErrors(_ file: TextFile) -> [Finding] {
 
 /// Finds promises to the compiler about threads that no comment nearby explains.
 func unexplainedUnchecked(_ file: TextFile) -> [Finding] {
-    codeOnly(file).enumerated().compactMap { index, code in
+    file.code.enumerated().compactMap { index, code in
         guard code.contains("@unchecked Sendable") || code.contains("nonisolated(unsafe)") else {
             return nil
         }

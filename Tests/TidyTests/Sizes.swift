@@ -23,7 +23,7 @@ func oversized(
 /// Finds functions and initializers by the formatter's indentation: the body ends with a brace that
 /// stands as deep as the line that began the declaration.
 private func longFunctions(_ file: TextFile, limit: Int) -> [Finding] {
-    let code = codeOnly(file)
+    let code = file.code
     var found: [Finding] = []
     for (start, line) in code.enumerated() {
         let words = identifiers(in: line)

@@ -4,10 +4,13 @@ import Foundation
 struct TextFile {
     let path: String
     let lines: [Substring]
+    /// The code of each line of a Swift file, without comments and what stands between quotes.
+    let code: [String]
 
     init(path: String, text: String) {
         self.path = path
         lines = text.split(separator: "\n", omittingEmptySubsequences: false)
+        code = path.hasSuffix(".swift") ? codeOnly(lines) : []
     }
 
     /// The target that a file under `Sources` belongs to.
@@ -79,35 +82,41 @@ struct SourceTree {
 ///
 /// Good enough for rules about words: block comments and multi-line strings are followed, nested
 /// quotes inside an interpolation are not.
-func codeOnly(_ file: TextFile) -> [String] {
+private func codeOnly(_ lines: [Substring]) -> [String] {
     var inBlockComment = false
     var inLongString = false
-    return file.lines.map { line in
-        var code = ""
-        var rest = line[...]
+    return lines.map { line in
+        var code: [UInt8] = []
+        var rest = Array(line.utf8)[...]
         var quoted = false
+        func begins(_ mark: StaticString) -> Bool {
+            rest.starts(with: String(describing: mark).utf8)
+        }
         while let first = rest.first {
+            var taken = 1
             if inBlockComment {
-                if rest.hasPrefix("*/") { inBlockComment = false; rest = rest.dropFirst() }
-            } else if rest.hasPrefix("\"\"\"") {
+                if begins("*/") { (inBlockComment, taken) = (false, 2) }
+            } else if begins("\"\"\"") {
                 inLongString.toggle()
-                rest = rest.dropFirst(2)
+                taken = 3
             } else if inLongString {
                 // Text, not code.
             } else if quoted {
-                if first == "\\" { rest = rest.dropFirst() }
-                if first == "\"" { quoted = false; code.append("\"") }
-            } else if rest.hasPrefix("//") {
+                if first == UInt8(ascii: "\\") { taken = 2 }
+                if first == UInt8(ascii: "\"") {
+                    quoted = false
+                    code.append(first)
+                }
+            } else if begins("//") {
                 break
-            } else if rest.hasPrefix("/*") {
-                inBlockComment = true
-                rest = rest.dropFirst()
+            } else if begins("/*") {
+                (inBlockComment, taken) = (true, 2)
             } else {
-                if first == "\"" { quoted = true }
+                quoted = first == UInt8(ascii: "\"")
                 code.append(first)
             }
-            rest = rest.dropFirst()
+            rest = rest.dropFirst(taken)
         }
-        return code
+        return String(decoding: code, as: UTF8.self)
     }
 }
