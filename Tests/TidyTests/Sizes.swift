@@ -26,8 +26,8 @@ private func longFunctions(_ file: TextFile, limit: Int) -> [Finding] {
     let code = file.code
     var found: [Finding] = []
     for (start, line) in code.enumerated() {
-        let words = identifiers(in: line)
-        guard words.contains("func") || line.firstMatch(of: /^\s*(\w+ )*init[?(<]/) != nil else {
+        guard line.contains("func ") || line.contains("init") else { continue }
+        guard identifiers(in: line).contains(where: { $0 == "func" || $0 == "init" }) else {
             continue
         }
         if line.contains("{"), line.hasSuffix("}") { continue }
