@@ -223,6 +223,11 @@ extension KafkaAdmin {
                 unsafe rd_kafka_AdminOptions_set_request_timeout(
                     options, milliseconds, text, room)
             }
+            // Only requests that change something know it: the broker answers once it is done.
+            (_, _) = unsafe withReason { text, room in
+                unsafe rd_kafka_AdminOptions_set_operation_timeout(
+                    options, milliseconds, text, room)
+            }
             unsafe request(client, options, queue)
             // librdkafka answers by itself when the time is over; the second is for its threads.
             guard let event = unsafe rd_kafka_queue_poll(queue, milliseconds + 1000) else {

@@ -44,6 +44,9 @@ public struct KafkaConfiguration: Sendable {
         properties.append(Property(name: name, value: value, isSecret: secret))
     }
 
+    /// Adds a property of another configuration, secret or not.
+    public mutating func add(_ property: Property) { properties.append(property) }
+
     /// The same with one property more.
     public func setting(_ name: String, _ value: String) -> KafkaConfiguration {
         var copy = self

@@ -300,19 +300,29 @@ extension KafkaHandle {
         var marks: [Int32: (low: Int64, high: Int64)] = [:]
         do throws(KafkaError) {
             for partition in partitions {
-                let left = max(deadline - .now, .milliseconds(1)).kafkaMilliseconds
-                var (low, high): (Int64, Int64) = (0, 0)
-                let number = try unsafe use { (client) throws(KafkaError) in
-                    unsafe rd_kafka_query_watermark_offsets(
-                        client, topic, partition, &low, &high, left
-                    ).rawValue
-                }
-                if let error = KafkaError(number: number) {
-                    throw explained(error).adding(" at \(topic) [\(partition)]")
-                }
-                marks[partition] = (low, high)
+                marks[partition] = try watermark(topic, partition, until: deadline)
             }
         } catch { return .failure(error) }
         return .success(marks)
+    }
+
+    /// Asks again while the leader is just being found, as for a topic that was made a moment ago.
+    private func watermark(
+        _ topic: String, _ partition: Int32, until deadline: ContinuousClock.Instant
+    ) throws(KafkaError) -> (low: Int64, high: Int64) {
+        while true {
+            let left = max(deadline - .now, .milliseconds(1)).kafkaMilliseconds
+            var (low, high): (Int64, Int64) = (0, 0)
+            let number = try unsafe use { (client) throws(KafkaError) in
+                unsafe rd_kafka_query_watermark_offsets(
+                    client, topic, partition, &low, &high, left
+                ).rawValue
+            }
+            guard let error = KafkaError(number: number) else { return (low, high) }
+            guard Number.leaderMoves.contains(number), ContinuousClock.now < deadline else {
+                throw explained(error).adding(" at \(topic) [\(partition)]")
+            }
+            _ = Lock(()).wait(timeout: .milliseconds(100)) { _ -> Bool? in nil }
+        }
     }
 }

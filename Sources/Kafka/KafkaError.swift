@@ -129,6 +129,8 @@ enum Number {
     static let queueFull: Int32 = -184
     static let leaderNotAvailable: Int32 = 5
     static let fatal: Int32 = -150
+    /// LEADER_NOT_AVAILABLE, NOT_LEADER_FOR_PARTITION, FENCED_ and UNKNOWN_LEADER_EPOCH.
+    static let leaderMoves: Set<Int32> = [5, 6, 74, 75]
 }
 
 extension KafkaError.Kind {

@@ -95,11 +95,17 @@ public final class KafkaProducer: Sendable {
     }
 
     /// Sends what is queued and waits for all deliveries; they are then there for `poll`.
+    ///
+    /// - Throws: `timedOut`, retriable, when some have not come; the fatal error of the client.
     public func flush(timeout: Duration) throws(KafkaError) {
-        let number = try unsafe handle.use { (client) throws(KafkaError) in
-            unsafe rd_kafka_flush(client, timeout.kafkaMilliseconds).rawValue
+        let (number, fatal): (Int32, KafkaError?) = try unsafe handle.use {
+            (client) throws(KafkaError) in
+            let number = unsafe rd_kafka_flush(client, timeout.kafkaMilliseconds).rawValue
+            return unsafe (number, number == 0 ? nil : KafkaError(fatalOf: client))
         }
-        if let error = KafkaError(number: number) { throw handle.explained(error) }
+        if let fatal { throw fatal }
+        guard number != 0 else { return }
+        throw handle.explained(.timedOut("not all records were acknowledged in time"))
     }
 
     /// Takes all records out of queue and flight; each is reported as `purged`.

@@ -1,0 +1,215 @@
+internal import Kafka
+internal import RelayCore
+
+/// The records of a run on their way through a producer, and whose fault it is if one fails.
+struct KafkaRun {
+    /// Whose record a token is; nil for progress records.
+    private var owners: [SinkName?] = []
+    private var reports: [KafkaDelivery] = []
+
+    /// How many records were put into the queue.
+    var count: Int { owners.count }
+
+    /// Puts an event or state record into the queue.
+    mutating func put(
+        _ message: OutboundMessage, of sink: SinkName, _ producer: KafkaProducer
+    ) throws(KafkaError) {
+        try put(
+            topic: sink.text, key: message.key, value: message.value,
+            headers: message.headers.map { KafkaHeader($0.name, $0.value) }, owner: sink, producer)
+    }
+
+    /// Puts a progress record into the queue, or the deletion of one.
+    mutating func put(
+        progress: Progress?, of key: String, topic: String, _ producer: KafkaProducer
+    ) throws(KafkaError) {
+        try put(
+            topic: topic, key: key, value: progress.map { ProgressRecord.encode($0) }, headers: [],
+            owner: nil, producer)
+    }
+
+    private mutating func put(
+        topic: String, key: String, value: [UInt8]?, headers: [KafkaHeader], owner: SinkName?,
+        _ producer: KafkaProducer
+    ) throws(KafkaError) {
+        let deadline = ContinuousClock.now + KafkaPublisher.patience
+        while true {
+            do throws(KafkaError) {
+                try producer.produce(
+                    topic: topic, key: Array(key.utf8), value: value, headers: headers,
+                    token: owners.count)
+                owners.append(owner)
+                return
+            } catch {
+                // A full queue slows us down; it is no failure.
+                guard error.kind == .queueFull, ContinuousClock.now < deadline else { throw error }
+            }
+            collect(from: producer, timeout: .milliseconds(100))
+        }
+    }
+
+    /// Takes the reports that have come.
+    mutating func collect(from producer: KafkaProducer, timeout: Duration = .zero) {
+        reports += producer.poll(timeout: timeout)
+    }
+
+    /// Whether every record was reported as written.
+    var isWritten: Bool {
+        reports.count == owners.count && reports.allSatisfy { $0.error == nil }
+    }
+
+    /// The first error that a record met itself, rather than by an abort or a purge.
+    var firstError: KafkaError? {
+        reports.lazy.compactMap(\.error).first { $0.kind != .purged }
+    }
+
+    /// What the failed records say about the run; nil when nothing about any sink.
+    ///
+    /// - Parameters:
+    ///   - error: what the call said, used when no record says anything.
+    ///   - sink: whose record it was when the call itself refused one.
+    func verdict(
+        _ error: KafkaError, at sink: SinkName?, _ run: Run, _ settings: KafkaSettings
+    ) -> PublishFailure? {
+        for report in reports {
+            guard let error = report.error, owners.indices.contains(report.token) else { continue }
+            if let verdict = Self.verdict(error, owners[report.token], settings) { return verdict }
+        }
+        // A refusal by the transaction's coordinator names its topic only in the text.
+        let named = run.parts.map(\.sink).filter { error.reason.contains($0.text) }
+            .max { $0.text.utf8.count < $1.text.utf8.count }
+        let isProgress = error.reason.contains(settings.progressTopic)
+        return Self.verdict(
+            error, sink ?? (isProgress ? nil : named ?? run.parts.first?.sink), settings)
+    }
+
+    private static func verdict(
+        _ error: KafkaError, _ sink: SinkName?, _ settings: KafkaSettings
+    ) -> PublishFailure? {
+        switch error.kind {
+        case .messageTooLarge, .invalidRecord:
+            guard let sink else { return nil }
+            return PublishFailure(
+                .refusedRecord(sink), error, doing: "publishing to \(sink)", settings)
+        case .unauthorized, .unknownTopic:
+            guard !error.isFatal else { return nil }
+            let topic = sink?.text ?? settings.progressTopic
+            return PublishFailure(
+                sink.map { .refusedSink($0) } ?? .unavailable, error,
+                doing: "publishing to \(topic)", settings)
+        default: return nil
+        }
+    }
+}
+
+// Exactly once: one transaction.
+extension KafkaPublisher {
+    func commit(_ run: Run, _ producer: KafkaProducer) throws(PublishFailure) {
+        _ = producer.poll()
+        do throws(KafkaError) {
+            try producer.begin()
+        } catch { throw lost(error, doing: "beginning a transaction") }
+        var records = KafkaRun()
+        let progress = progress(of: run)
+        var sink: SinkName?
+        do throws(KafkaError) {
+            for part in run.parts {
+                sink = part.sink
+                for message in part.messages { try records.put(message, of: part.sink, producer) }
+            }
+            sink = nil
+            for part in run.parts {
+                try records.put(
+                    progress: progress[part.sink], of: part.sink.text,
+                    topic: settings.progressTopic, producer)
+            }
+            for key in strays.sorted() {
+                try records.put(progress: nil, of: key, topic: settings.progressTopic, producer)
+            }
+        } catch { throw abort(error, at: sink, records, run, producer) }
+        do throws(KafkaError) {
+            try resume { (slice) throws(KafkaError) in try producer.commit(timeout: slice) }
+        } catch {
+            guard error.requiresAbort, !error.isFatal else {
+                throw lost(error, doing: "committing")
+            }
+            throw abort(error, at: nil, records, run, producer)
+        }
+        records.collect(from: producer)
+    }
+
+    /// Aborts, and says what that means for the run.
+    private func abort(
+        _ error: KafkaError, at sink: SinkName?, _ records: KafkaRun, _ run: Run,
+        _ producer: KafkaProducer
+    ) -> PublishFailure {
+        var records = records
+        records.collect(from: producer)
+        var isUsable = true
+        do throws(KafkaError) {
+            try resume { (slice) throws(KafkaError) in try producer.abort(timeout: slice) }
+        } catch {
+            // Nothing was committed in any case: only a commit could have done that.
+            isUsable = false
+            drop()
+        }
+        records.collect(from: producer)
+        if let verdict = records.verdict(error, at: sink, run, settings) { return verdict }
+        return PublishFailure(
+            isUsable ? .again : .reopen, error, doing: "publishing", settings)
+    }
+}
+
+// At least once: acknowledgements, then progress.
+extension KafkaPublisher {
+    func acknowledge(_ run: Run, _ producer: KafkaProducer) throws(PublishFailure) {
+        _ = producer.poll()
+        var records = KafkaRun()
+        var sink: SinkName?
+        do throws(KafkaError) {
+            for part in run.parts {
+                sink = part.sink
+                for message in part.messages { try records.put(message, of: part.sink, producer) }
+            }
+        } catch { throw settle(error, at: sink, &records, run, producer) }
+        try flush(&records, run, producer)
+        let progress = progress(of: run)
+        var places = KafkaRun()
+        do throws(KafkaError) {
+            for part in run.parts {
+                try places.put(
+                    progress: progress[part.sink], of: part.sink.text,
+                    topic: settings.progressTopic, producer)
+            }
+            for key in strays.sorted() {
+                try places.put(progress: nil, of: key, topic: settings.progressTopic, producer)
+            }
+        } catch { throw settle(error, at: nil, &places, run, producer) }
+        try flush(&places, run, producer)
+    }
+
+    /// Waits for all acknowledgements, and throws what any record says against it.
+    private func flush(
+        _ records: inout KafkaRun, _ run: Run, _ producer: KafkaProducer
+    ) throws(PublishFailure) {
+        do throws(KafkaError) {
+            try resume { (slice) throws(KafkaError) in try producer.flush(timeout: slice) }
+            records.collect(from: producer)
+            if let error = records.firstError { throw error }
+        } catch { throw settle(error, at: nil, &records, run, producer) }
+    }
+
+    /// Takes back what is still on its way, and says what the error means for the run.
+    private func settle(
+        _ error: KafkaError, at sink: SinkName?, _ records: inout KafkaRun, _ run: Run,
+        _ producer: KafkaProducer
+    ) -> PublishFailure {
+        records.collect(from: producer)
+        let verdict = records.verdict(error, at: sink, run, settings)
+        // What was sent and not acknowledged may arrive after what a live client sends next.
+        drop()
+        if let verdict { return verdict }
+        let isAway = error.kind == .timedOut || error.kind == .unreachable
+        return PublishFailure(isAway ? .unavailable : .reopen, error, doing: "publishing", settings)
+    }
+}
