@@ -96,9 +96,15 @@ extension JSONValue {
     /// Appends a string with its quotes.
     static func write(string: String, to output: inout [UInt8]) {
         output.append(UInt8(ascii: "\""))
-        if string.utf8.allSatisfy({ $0 >= 0x20 && $0 != 0x22 && $0 != 0x5C }) {
-            output.append(contentsOf: string.utf8)
-        } else {
+        // Every native string is contiguous; nearly none needs an escape.
+        let isPlain = unsafe string.utf8.withContiguousStorageIfAvailable { bytes in
+            guard unsafe bytes.allSatisfy({ $0 >= 0x20 && $0 != 0x22 && $0 != 0x5C }) else {
+                return false
+            }
+            unsafe output.append(contentsOf: bytes)
+            return true
+        }
+        if isPlain != true {
             for byte in string.utf8 { write(escaping: byte, to: &output) }
         }
         output.append(UInt8(ascii: "\""))

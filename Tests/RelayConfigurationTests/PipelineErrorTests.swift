@@ -22,6 +22,11 @@ import Testing
                 "1:11: unknown key `fastest` in `source`: it belongs to `source.interval`"
             ),
             (
+                "source: { kafka: { topic: t } }",
+                "1:11: unknown key `kafka` in `source`: it belongs to the top level of the file or "
+                    + "an entry of `sinks`"
+            ),
+            (
                 "detection: { removal: { xyz: 1 } }",
                 "1:25: unknown key `xyz` in `detection.removal`: the keys here are `confirmations`"
             ),

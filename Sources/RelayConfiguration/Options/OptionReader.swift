@@ -50,7 +50,9 @@ struct OptionReader {
         let start = "unknown key `\(key.prefix(64))`\(scope): "
         if NearestName.of(key, in: options.map(\.key)) == nil {
             let elsewhere = OptionTable.paths(ofKey: key)
-            if !elsewhere.isEmpty { return start + "it belongs to \(list(elsewhere, or: true))" }
+            if !elsewhere.isEmpty {
+                return start + "it belongs to " + elsewhere.joined(separator: " or ")
+            }
         }
         return start + NearestName.hint(key, in: options.map(\.key), noun: "the keys here")
     }
@@ -225,17 +227,19 @@ extension Option.Kind {
 }
 
 extension OptionTable {
-    /// The sections that have a key of this name, as paths.
+    /// The sections that have a key of this name, in words.
     static func paths(ofKey key: String) -> [String] {
-        func search(_ options: [Option], _ path: String) -> [String] {
-            var found = path.isEmpty || !options.contains { $0.key == key } ? [] : [path]
+        func search(_ options: [Option], _ path: String, _ words: String) -> [String] {
+            var found = options.contains { $0.key == key } ? [words] : []
             for option in options {
                 let name = path.isEmpty ? option.key : "\(path).\(option.key)"
-                if let inner = option.kind.options { found += search(inner, name) }
-                if case .variants(let inner) = option.kind { found += search(inner, name) }
+                if let inner = option.kind.options { found += search(inner, name, "`\(name)`") }
+                if case .variants(let inner) = option.kind {
+                    found += search(inner, name + "[]", "an entry of `\(name)`")
+                }
             }
             return found
         }
-        return Array(search(pipeline, "").prefix(3))
+        return Array(search(pipeline, "", "the top level of the file").prefix(3))
     }
 }
