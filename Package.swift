@@ -62,8 +62,9 @@ let house: [Target] = [
             "RelayCore", "ConnectionEvents", "Crypto", "Hashing", "JSON", "SQLite", "Threading",
         ]),
     room("RelaySinks", ["RelayCore", "ConnectionEvents", "JSON", "Kafka", "Threading"]),
-    room("TraxAPI", ["RelayCore", "ConnectionEvents", "HTTPClient", "JSON", "Threading"]),
-    room("RelayRuntime", ["RelayCore", "ConnectionEvents", "Hashing", "JSON", "Threading"]),
+    room("TraxAPI", ["RelayCore", "ConnectionEvents", "Crypto", "HTTPClient", "JSON"]),
+    room(
+        "RelayRuntime", ["RelayCore", "ConnectionEvents", "Crypto", "Hashing", "JSON", "Threading"]),
     room(
         "RelayDashboard", ["RelayRuntime", "RelayCore", "ConnectionEvents", "HTTPServer", "JSON"]),
     room("TraxSandbox", ["ConnectionEvents", "Crypto", "HTTPServer", "JSON", "Threading"]),

@@ -1,5 +1,5 @@
-internal import Kafka
-internal import RelayCore
+public import Kafka
+public import RelayCore
 
 extension PublishFailure {
     /// A failure of the broker or its client, told with what was being done and a remedy.
@@ -10,7 +10,7 @@ extension PublishFailure {
     }
 
     /// A failure before or beside any run: what an operator can mend at the broker is waited for.
-    init(_ error: KafkaError, doing: String, _ settings: KafkaSettings) {
+    public init(_ error: KafkaError, doing: String, _ settings: KafkaSettings) {
         let kind: Kind = error.kind == .configuration ? .misconfigured : .unavailable
         self.init(kind, error, doing: doing, settings)
     }

@@ -1,1 +1,3 @@
 import RelayCommands
+
+RelayCommandLine.main()

@@ -101,3 +101,30 @@ public struct Place: Hashable, Sendable {
         ConfigurationProblem(file: file, line: line, column: column, message: message)
     }
 }
+
+/// An API key in a file of its own, for commands: never an argument, never printed.
+public enum KeyFile {
+    /// Reads the key; one line end at the end is left away.
+    ///
+    /// - Throws: `ConfigurationError` where the file is not there, is empty, or holds no API key.
+    public static func read(_ path: String) throws(ConfigurationError) -> Secret {
+        do throws(SecretFailure) {
+            let key = try SecretReference.fetch(.file(named: path, path: path), .process)
+            if let reason = problem(with: key) { throw SecretFailure(reason: reason) }
+            return key
+        } catch {
+            throw ConfigurationError(
+                .invalid, [ConfigurationProblem(file: path, message: error.reason)])
+        }
+    }
+
+    /// Why a secret cannot be an API key; nil where it can.
+    public static func problem(with key: Secret) -> String? {
+        let isSendable = unsafe key.withBytes {
+            unsafe $0.allSatisfy { (0x21...0x7E).contains($0) }
+        }
+        return isSendable
+            ? nil
+            : "the key holds a space, line end or other character that no HTTP header can carry"
+    }
+}

@@ -1,0 +1,102 @@
+internal import ConnectionEvents
+internal import Glibc
+internal import RelayCore
+internal import RelayJournal
+internal import RelayRuntime
+
+/// `trax-relay events`: what is in the journal.
+enum EventsCommand {
+    /// How often `--follow` looks.
+    static let followInterval: useconds_t = 200_000
+
+    static let spec = CommandSpec(
+        path: ["events"],
+        summary: "Print the events in the journal.",
+        discussion: """
+            Works beside a running relay. Without --follow it ends at the newest event; with it,
+            it waits for more until interrupted.
+            """,
+        options: [
+            .pipeline,
+            OptionSpec(name: "--follow", short: "-f", help: "Wait for further events."),
+            OptionSpec(
+                name: "--type", value: "TYPE",
+                help: "Only this type, as connection.failing or failing; may be repeated.",
+                repeats: true),
+            OptionSpec(
+                name: "--account", short: "-a", value: "ACCOUNT", help: "Only this account."),
+            OptionSpec(
+                name: "--since", value: "TIME",
+                help: "Only events decided since then: RFC 3339, or a duration ago as 15m."),
+            OptionSpec(name: "--json", help: "Print each event's JSON, one a line."),
+        ], run: run)
+
+    private static func run(
+        _ arguments: ParsedArguments, _ terminal: Terminal
+    ) throws(CommandError) -> ExitCode {
+        let workshop = try Workshop(pipelineFile: arguments.required("--config"))
+        var query = EventLog.Query()
+        query.types = try arguments.all("--type").map { (text) throws(CommandError) in
+            try type(text)
+        }
+        if let account = arguments.value("--account") {
+            query.account = try Workshop.accountID(account)
+        }
+        if let since = arguments.value("--since") { query.since = try Self.since(since) }
+        let log = EventLog(try workshop.openFile(.existing))
+        while true {
+            do throws(JournalFailure) {
+                // Taken before the look, so that nothing between the two is passed over.
+                let head = try log.head()
+                let events = try log.events(query)
+                for event in events { print(event, arguments, terminal) }
+                if events.count >= query.limit {
+                    query.after = events.last?.position ?? query.after
+                    continue
+                }
+                query.after = max(query.after, head, events.last?.position ?? .start)
+            } catch {
+                throw CommandError(error)
+            }
+            guard arguments.has("--follow") else { return .ok }
+            usleep(followInterval)
+        }
+    }
+
+    private static func print(
+        _ event: EventLog.StoredEvent, _ arguments: ParsedArguments, _ terminal: Terminal
+    ) {
+        if arguments.has("--json") {
+            terminal.print(String(decoding: event.body, as: UTF8.self))
+            return
+        }
+        do throws(EventDecodingError) {
+            terminal.print(EventLine.text(try ConnectionEvent(parsing: event.body)))
+        } catch {
+            terminal.err("position \(event.position): \(error.description)\n")
+        }
+    }
+
+    private static func type(_ text: String) throws(CommandError) -> EventType {
+        let names = EventType.known.map(\.name)
+        for name in [text, "connection.\(text)", EventType(text).name] where names.contains(name) {
+            return EventType(name)
+        }
+        throw CommandError(
+            .usage,
+            "unknown event type '\(text)'"
+                + (Nearest.of(text, among: names).map { "; did you mean '\($0)'?" } ?? ".")
+                + "\nThere are: \(names.joined(separator: ", "))")
+    }
+
+    private static func since(_ text: String) throws(CommandError) -> Timestamp {
+        if let instant = Timestamp(text) { return instant }
+        if let ago = DurationArgument.parse(text) {
+            return Timestamp(milliseconds: RelayClock.wall.milliseconds - ago.wholeMilliseconds)
+        }
+        throw CommandError(
+            .usage,
+            "'\(text)' is no time: write RFC 3339 as 2026-11-30T12:00:00Z, or a duration ago as 15m."
+        )
+    }
+}

@@ -1,0 +1,229 @@
+internal import ConnectionEvents
+internal import Crypto
+internal import Glibc
+internal import Kafka
+internal import RelayConfiguration
+internal import RelayCore
+internal import RelayJournal
+internal import RelayRuntime
+internal import RelaySinks
+internal import TraxAPI
+
+/// `trax-relay check`: proves that each part works, and creates nothing.
+enum CheckCommand {
+    static let spec = CommandSpec(
+        path: ["check"],
+        summary: "Prove that a pipeline works: file, secrets, accounts, API, broker, topics.",
+        discussion: """
+            Says all problems at once, each with file, line and column. Creates nothing.
+            Exit: 0 all is well, 78 something in the configuration is wrong, 69 the API or the
+            broker cannot be reached.
+            """,
+        arguments: [ArgumentSpec(name: "PIPELINE", help: "The pipeline file.")],
+        options: [OptionSpec(name: "--offline", help: "Leave out API and broker.")],
+        run: run)
+
+    private static func run(
+        _ arguments: ParsedArguments, _ terminal: Terminal
+    ) throws(CommandError) -> ExitCode {
+        let workshop = try Workshop(pipelineFile: arguments.required("PIPELINE"))
+        var check = Check(workshop: workshop, terminal: terminal)
+        check.ok("pipeline file: \(workshop.pipeline.file)")
+        check.secrets()
+        let accounts = check.accounts()
+        check.budget(accounts: accounts.count)
+        if !arguments.has("--offline") {
+            check.api(accounts.first)
+            check.broker()
+        }
+        return check.end()
+    }
+}
+
+/// One run of `check`: what was found, said as it is found.
+private struct Check {
+    /// An account with its credential, wherever it was found.
+    struct Candidate {
+        var id: AccountID
+        var credential: Secret
+    }
+
+    let workshop: Workshop
+    let terminal: Terminal
+    private var problems = 0
+    private var unreachable = 0
+
+    init(workshop: Workshop, terminal: Terminal) {
+        self.workshop = workshop
+        self.terminal = terminal
+    }
+
+    private var pipeline: Pipeline { workshop.pipeline }
+    private var assembly: Assembly { Assembly(pipeline: pipeline, log: .standardError) }
+
+    func ok(_ text: String) { terminal.print("ok     \(text)") }
+
+    func note(_ text: String) { terminal.print("note   \(text)") }
+
+    private mutating func problem(_ text: String) {
+        problems += 1
+        terminal.print("wrong  \(text)")
+    }
+
+    private mutating func away(_ text: String) {
+        unreachable += 1
+        terminal.print("away   \(text)")
+    }
+
+    func end() -> ExitCode {
+        if problems > 0 { return .configuration }
+        return unreachable > 0 ? .unavailable : .ok
+    }
+
+    mutating func secrets() {
+        let missing = pipeline.secretProblems()
+        for problem in missing { self.problem(problem.description) }
+        if missing.isEmpty { ok("secrets") }
+    }
+
+    /// The accounts that a run would have: of the file, and of the register where there is one.
+    mutating func accounts() -> [Candidate] {
+        var found: [AccountID: Secret] = [:]
+        if let file = pipeline.source.accounts {
+            do throws(CommandError) {
+                let entries = try AccountsImport.entries(of: file)
+                for entry in entries {
+                    if let credential = entry.credential { found[entry.account] = credential }
+                }
+                ok("accounts file: \(entries.count) accounts")
+            } catch {
+                for line in error.message.split(separator: "\n") { problem(String(line)) }
+            }
+        }
+        if unsafe access(pipeline.journal.sqlite, F_OK) == 0 {
+            do throws(CommandError) {
+                let registered = try active(try workshop.openRegister())
+                for account in registered where found[account.id] == nil {
+                    found[account.id] = account.credential
+                }
+                ok("journal: \(pipeline.journal.sqlite), \(registered.count) accounts to walk")
+            } catch {
+                problem(error.message)
+            }
+            if let holder = JournalLock.holder(of: pipeline.journal.sqlite) {
+                note("a relay runs on this journal: process \(holder)")
+            }
+        } else {
+            note("journal: \(pipeline.journal.sqlite) is not there yet; `run` makes it")
+        }
+        if found.isEmpty, problems == 0 {
+            note(
+                "no account yet: add one with 'trax-relay accounts add ID -c \(pipeline.file)'")
+        }
+        return found.sorted { $0.key < $1.key }.map { Candidate(id: $0.key, credential: $0.value) }
+    }
+
+    private func active(
+        _ register: AccountRegister
+    ) throws(CommandError) -> [RegisteredAccount] {
+        do throws(JournalFailure) {
+            return try register.accounts().filter { !$0.isPaused && !$0.isRemoving }
+        } catch {
+            throw CommandError(error)
+        }
+    }
+
+    mutating func budget(accounts: Int) {
+        let schedule = assembly.schedule
+        let capacity = 0.95 * schedule.budget * schedule.slowest.inSeconds
+        let slowest = DurationText.format(schedule.slowest)
+        guard Double(accounts) <= capacity else {
+            problem(
+                pipeline.problem(
+                    at: "source.budget",
+                    "budget \(pipeline.source.budget) walks at most \(Int(capacity)) accounts within"
+                        + " `slowest` \(slowest), and there are \(accounts): raise `budget`"
+                        + " or `interval.slowest`"
+                ).description)
+            return
+        }
+        ok("budget: \(pipeline.source.budget) suffices for \(accounts) accounts in \(slowest)")
+    }
+
+    mutating func api(_ candidate: Candidate?) {
+        let url = pipeline.source.baseURL.text
+        let reader: ListReader
+        do throws(TraxError) {
+            reader = try ListReader(
+                assembly.endpoint, pageLimit: pipeline.source.pageLimit, limits: assembly.limits,
+                requestTimeout: pipeline.source.requestTimeout)
+            let status = try reader.probe()
+            ok("API: \(url) answers (HTTP \(status))")
+        } catch {
+            away("API: \(url): \(error.reason)")
+            return
+        }
+        guard let candidate else { return }
+        var random = SystemRandomNumberGenerator()
+        let id = WalkID(start: RelayClock.wall, random: (random.next(), random.next()))
+        let pause = UInt32(1_000_000 / pipeline.source.perAccount.perSecond)
+        let result = reader.walk(
+            id, credential: candidate.credential, pause: { usleep(pause) },
+            now: { RelayClock.wall })
+        switch result {
+        case .success(let walk):
+            ok("API: \(candidate.id) can be read: \(walk.rows.count) connections")
+        case .failure(let failure):
+            switch failure.kind {
+            case .refused:
+                problem("API: the key of \(candidate.id) is refused: \(failure.reason)")
+            case .throttled, .failed:
+                away("API: \(candidate.id) cannot be read: \(failure.reason)")
+            }
+        }
+    }
+
+    mutating func broker() {
+        let kafka = "librdkafka \(KafkaLibrary.version)"
+        guard !assembly.kafkaSinks.isEmpty else { return }
+        guard case .servers(let servers) = pipeline.kafka.brokers else {
+            ok("broker: embedded (\(kafka)), for trying out: at-least-once, gone with the process")
+            return
+        }
+        do throws(CommandError) {
+            let settings = try assembly.kafkaSettings(
+                journal: JournalID("check"), embedded: nil)
+            let findings = try findings(settings, servers: servers)
+            ok("broker: \(servers) answers (\(kafka))")
+            for finding in findings { say(finding) }
+        } catch {
+            if error.code == .unavailable {
+                away("broker: \(servers) (\(kafka)): \(error.message)")
+            } else {
+                problem("broker: \(servers) (\(kafka)): \(error.message)")
+            }
+        }
+    }
+
+    private func findings(
+        _ settings: KafkaSettings, servers: String
+    ) throws(CommandError) -> [TopicFinding] {
+        do throws(KafkaError) {
+            let admin = try KafkaAdmin(settings.client, log: { _ in })
+            return try Topics(settings).findings(admin, timeout: .seconds(10))
+        } catch {
+            let failure = PublishFailure(error, doing: "looking at the topics", settings)
+            throw CommandError(
+                failure.kind == .misconfigured ? .configuration : .unavailable, failure.reason)
+        }
+    }
+
+    private mutating func say(_ finding: TopicFinding) {
+        switch finding {
+        case .fits(let topic): ok("topic: \(topic.name)")
+        case .noted(_, let text): note(text)
+        case .missing(let topic): note("topic: \(topic.name) is not there yet; `run` makes it")
+        case .unfit(_, let text): problem(text)
+        }
+    }
+}

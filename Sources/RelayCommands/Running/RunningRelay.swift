@@ -1,0 +1,153 @@
+internal import ConnectionEvents
+internal import Crypto
+internal import HTTPServer
+internal import Kafka
+internal import RelayConfiguration
+internal import RelayCore
+internal import RelayDashboard
+internal import RelayJournal
+internal import RelayRuntime
+internal import RelaySinks
+internal import Threading
+
+/// A relay with all that belongs to it: lock, journal, register, broker, HTTP.
+final class RunningRelay: Sendable {
+    let assembly: Assembly
+    let relay: Relay
+    let register: AccountRegister
+    private let journal: SQLiteJournal
+    private let embedded: EmbeddedBroker?
+    private let server = Lock<HTTPServer?>(nil)
+    private let token: Lock<Secret?> = Lock(nil)
+
+    /// The address of the embedded broker; nil where there is none.
+    var embeddedBootstrap: String? { embedded?.bootstrap }
+
+    /// Opens everything; nothing runs yet.
+    ///
+    /// - Throws: exit 78 for what is wrong with files, secrets or the lock.
+    init(
+        _ workshop: Workshop, log: RelayLog, terminal: Terminal
+    ) throws(CommandError) {
+        let pipeline = workshop.pipeline
+        assembly = Assembly(pipeline: pipeline, log: log)
+        let missing = pipeline.secretProblems()
+        guard missing.isEmpty else { throw CommandError(ConfigurationError(.invalid, missing)) }
+        let journal: SQLiteJournal
+        let register: AccountRegister
+        let lock: JournalLock
+        do throws(JournalFailure) {
+            lock = try JournalLock(journal: pipeline.journal.sqlite)
+        } catch {
+            throw CommandError(error)
+        }
+        let file = try workshop.openFile(.create, lock: lock)
+        for warning in file.warnings { log.note(.warning, "journal", warning) }
+        do throws(JournalFailure) {
+            journal = try SQLiteJournal(file, lock: lock)
+            register = try AccountRegister(file)
+        } catch {
+            throw CommandError(error)
+        }
+        self.journal = journal
+        self.register = register
+        try AccountsImport.run(pipeline, into: register, log: log, terminal: terminal)
+        embedded = try assembly.embeddedBroker()
+        let parts = Relay.Parts(
+            settings: assembly.settings, journal: journal, register: register,
+            transport: try assembly.transport(),
+            routes: try assembly.routes(journal: journal, embedded: embedded), log: log)
+        do throws(JournalFailure) {
+            relay = try Relay(parts)
+        } catch {
+            throw CommandError(error)
+        }
+        try readToken()
+    }
+
+    /// Starts polling and delivering, and with `serves` the HTTP side.
+    func start(once: Bool, serves: Bool) throws(CommandError) {
+        if serves { try serve() }
+        do throws(JournalFailure) {
+            try relay.start(once: once)
+        } catch {
+            throw CommandError(error)
+        }
+    }
+
+    /// Takes the accounts file and the secrets anew; what is wrong is logged, and readiness says so.
+    func reload(terminal: Terminal) {
+        let log = assembly.log
+        do throws(CommandError) {
+            try readToken()
+            try AccountsImport.run(
+                assembly.pipeline, into: register, log: log, terminal: terminal)
+            relay.noteAccountsFile(problem: nil)
+            relay.readRegister()
+            log.note(.info, "reload", "accounts and secrets reloaded")
+        } catch {
+            for line in error.message.split(separator: "\n") {
+                log.note(.error, "reload", "reload refused: \(line)")
+            }
+            relay.noteAccountsFile(
+                problem: "the accounts file was not taken: "
+                    + error.message.split(separator: "\n").joined(separator: "; "))
+        }
+    }
+
+    /// Stops polling, delivers for at most that long, and closes everything.
+    ///
+    /// - Returns: whether everything was delivered.
+    @discardableResult
+    func stop(within limit: Duration) -> Bool {
+        let isDelivered = relay.stop(within: limit)
+        close()
+        return isDelivered
+    }
+
+    /// Closes what is not the relay's own: HTTP, journal, embedded broker.
+    func close() {
+        server.withLock { server in
+            defer { server = nil }
+            return server
+        }?.stop()
+        do throws(JournalFailure) {
+            try journal.close()
+        } catch {
+            assembly.log.note(.warning, "journal", "the journal did not close: \(error.reason)")
+        }
+        if let embedded { _ = embedded.close(within: .seconds(2)) }
+    }
+
+    private func serve() throws(CommandError) {
+        let listen = assembly.pipeline.http.listen
+        let relay = relay
+        let token = token
+        let pages = RelayPages(
+            token: { token.withLock { $0 } }, version: RelayVersion.text,
+            libraries: [("librdkafka", KafkaLibrary.version)], status: { relay.status })
+        do throws(HTTPServerError) {
+            let server = try HTTPServer(
+                host: listen.host, port: UInt16(clamping: listen.port ?? 0)
+            ) { pages.reply(to: $0) }
+            assembly.log.note(
+                .info, "http", "listening",
+                ["address": "http://\(listen.host):\(server.port)"])
+            self.server.withLock { $0 = server }
+        } catch {
+            throw CommandError(
+                .configuration,
+                assembly.pipeline.problem(at: "http.listen", error.reason).description)
+        }
+    }
+
+    private func readToken() throws(CommandError) {
+        guard let reference = assembly.pipeline.http.token else { return }
+        do throws(ConfigurationError) {
+            let secret = try reference.resolve()
+            token.withLock { $0 = secret }
+        } catch {
+            throw CommandError(error)
+        }
+    }
+}

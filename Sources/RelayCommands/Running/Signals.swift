@@ -1,0 +1,41 @@
+internal import Glibc
+
+/// The signals that a running relay listens to.
+///
+/// They are blocked in every thread and taken by one that waits for them, so that no handler ever
+/// runs (`sigwaitinfo(2)`). Must be blocked before the first thread is started.
+enum Signals {
+    /// A signal that came.
+    enum Received: Sendable {
+        case terminate
+        case interrupt
+        case hangUp
+    }
+
+    /// Blocks them in this thread and all that it starts.
+    static func block() {
+        var set = Self.set
+        unsafe pthread_sigmask(SIG_BLOCK, &set, nil)
+    }
+
+    /// Waits for one; nil when the time is over first.
+    static func wait(_ patience: Duration) -> Received? {
+        var set = Self.set
+        let parts = max(.zero, patience).components
+        var time = timespec(
+            tv_sec: Int(parts.seconds), tv_nsec: Int(parts.attoseconds / 1_000_000_000))
+        switch unsafe sigtimedwait(&set, nil, &time) {
+        case SIGTERM: return .terminate
+        case SIGINT: return .interrupt
+        case SIGHUP: return .hangUp
+        default: return nil
+        }
+    }
+
+    private static var set: sigset_t {
+        var set = sigset_t()
+        unsafe sigemptyset(&set)
+        for signal in [SIGTERM, SIGINT, SIGHUP] { unsafe sigaddset(&set, signal) }
+        return set
+    }
+}

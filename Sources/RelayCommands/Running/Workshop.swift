@@ -1,0 +1,109 @@
+internal import ConnectionEvents
+internal import Crypto
+internal import Glibc
+internal import RelayConfiguration
+internal import RelayCore
+internal import RelayJournal
+
+/// A pipeline file read, and what commands open from it.
+struct Workshop {
+    let pipeline: Pipeline
+
+    /// Reads and checks the pipeline file.
+    ///
+    /// - Throws: exit 78 with all problems, each with file, line and column.
+    init(pipelineFile: String) throws(CommandError) {
+        do throws(ConfigurationError) {
+            pipeline = try Pipeline(file: pipelineFile)
+        } catch {
+            throw CommandError(error)
+        }
+    }
+
+    /// Opens the journal's file.
+    ///
+    /// - Parameter access: whether it is made where it is not there.
+    func openFile(
+        _ access: JournalFile.Access, lock: JournalLock? = nil
+    ) throws(CommandError) -> JournalFile {
+        do throws(JournalFailure) {
+            return try JournalFile(
+                path: pipeline.journal.sqlite, keyFile: pipeline.journal.keyFile, access: access,
+                lock: lock)
+        } catch {
+            throw CommandError(error)
+        }
+    }
+
+    /// Opens the register, in a file that must be there.
+    func openRegister(
+        _ access: JournalFile.Access = .existing
+    ) throws(CommandError) -> AccountRegister {
+        let file = try openFile(access)
+        do throws(JournalFailure) {
+            return try AccountRegister(file)
+        } catch {
+            throw CommandError(error)
+        }
+    }
+
+    /// An account of the register, with its credential.
+    func account(_ text: String) throws(CommandError) -> RegisteredAccount {
+        let id = try Self.accountID(text)
+        let register = try openRegister()
+        let found: RegisteredAccount?
+        do throws(JournalFailure) {
+            found = try register.accounts().first { $0.id == id && !$0.isRemoving }
+        } catch {
+            throw CommandError(error)
+        }
+        guard let found else {
+            throw CommandError(
+                .failure,
+                "there is no account \(id). 'trax-relay accounts list -c \(pipeline.file)' names"
+                    + " those there are.")
+        }
+        return found
+    }
+
+    /// Reads an account id from the command line.
+    static func accountID(_ text: String) throws(CommandError) -> AccountID {
+        guard let id = AccountID(text) else {
+            throw CommandError(
+                .usage,
+                "'\(text)' is no account id: letters, digits and . _ : @ - are allowed, at most"
+                    + " 128 of them.")
+        }
+        return id
+    }
+}
+
+extension CommandError {
+    /// All problems of a configuration, one a line.
+    init(_ error: ConfigurationError) {
+        let lines = error.problems.map(\.description).joined(separator: "\n  ")
+        let count = error.problems.count
+        self.init(
+            .configuration,
+            count == 1 ? lines : "\(count) problems in the configuration:\n  \(lines)")
+    }
+
+    /// A journal that cannot be used, is locked, or failed.
+    init(_ failure: JournalFailure) {
+        switch failure.kind {
+        case .unusable, .locked: self.init(.configuration, failure.reason)
+        case .busy, .full, .failed: self.init(.failure, failure.reason)
+        }
+    }
+
+    /// A register that does not take what was asked, or a journal that failed.
+    init(registering error: any Error) {
+        switch error {
+        case let failure as JournalFailure: self.init(failure)
+        case let refusal as RegisterRefusal:
+            let isConfiguration = refusal.kind == .badLines || refusal.kind == .removesTooMany
+            self.init(isConfiguration ? .configuration : .failure, refusal.description)
+        default: self.init(.failure, "\(error)")
+        }
+    }
+}

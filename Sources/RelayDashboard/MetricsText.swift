@@ -1,0 +1,167 @@
+public import RelayRuntime
+
+internal import RelayCore
+
+/// Prometheus text format 0.0.4 of a relay's status.
+///
+/// Labels are bounded: never an account, a URL or a message.
+/// https://prometheus.io/docs/instrumenting/exposition_formats/
+public struct MetricsText: Sendable {
+    private var lines: [String] = []
+
+    /// The page for a status.
+    ///
+    /// - Parameters:
+    ///   - version: of the product.
+    ///   - libraries: name and version of libraries that matter for support, as librdkafka.
+    public static func render(
+        _ status: RelayStatus, version: String, libraries: [(name: String, version: String)]
+    ) -> String {
+        var text = MetricsText()
+        text.writeBuild(version, libraries)
+        text.writeAccounts(status)
+        text.writeWalks(status)
+        text.writeJournal(status)
+        text.writeSinks(status)
+        return text.lines.joined(separator: "\n") + "\n"
+    }
+
+    private mutating func writeBuild(
+        _ version: String, _ libraries: [(name: String, version: String)]
+    ) {
+        let labels = [("version", version)] + libraries.map { ($0.name, $0.version) }
+        family("build_info", "gauge", "Always 1; the labels tell versions.")
+        sample("build_info", labels, 1)
+    }
+
+    private mutating func writeAccounts(_ status: RelayStatus) {
+        let poll = status.poll
+        family("ready", "gauge", "1 when /readyz answers 200.")
+        sample("ready", [], status.reasons.isEmpty ? 1 : 0)
+        family("accounts", "gauge", "Accounts by state; blind and failing are active ones.")
+        sample("accounts", [("state", "active")], Double(poll.active))
+        sample("accounts", [("state", "paused")], Double(poll.paused))
+        sample("accounts", [("state", "blind")], Double(poll.blind))
+        sample("accounts", [("state", "failing")], Double(poll.failing))
+        sample("accounts", [("state", "fleet_refused")], Double(poll.fleetRefused))
+        family(
+            "first_round_left_accounts", "gauge",
+            "Accounts that have not ended a walk since the start.")
+        sample("first_round_left_accounts", [], Double(poll.firstRoundLeft))
+    }
+
+    private mutating func writeWalks(_ status: RelayStatus) {
+        let poll = status.poll
+        family("walks_total", "counter", "Walks by how they ended.")
+        for (outcome, count) in poll.walks.sorted(by: { $0.key < $1.key }) {
+            sample("walks_total", [("outcome", outcome)], Double(count))
+        }
+        family("requests_total", "counter", "Requests sent to the API.")
+        sample("requests_total", [], Double(poll.requests))
+        family("walks_in_flight", "gauge", "Walks under way.")
+        sample("walks_in_flight", [], Double(poll.walking))
+        family(
+            "walk_cycle_seconds", "gauge",
+            "How often an account is walked that asks for nothing of its own.")
+        sample("walk_cycle_seconds", [], poll.cycle.inSeconds)
+        family("budget_sufficient", "gauge", "1 while the budget suffices for `slowest`.")
+        sample("budget_sufficient", [], poll.isBudgetSufficient ? 1 : 0)
+        family("last_sealed_walk_age_seconds", "gauge", "Time since the last sealed walk.")
+        if let last = poll.lastSealed {
+            sample("last_sealed_walk_age_seconds", [], (status.now - last).inSeconds)
+        }
+        histogram(
+            "walk_lateness_seconds", "From when a walk was due to when it began.", [],
+            poll.lateness)
+        histogram(
+            "walk_duration_seconds", "From a walk's first request to its end.", [],
+            poll.walkDuration)
+    }
+
+    private mutating func writeJournal(_ status: RelayStatus) {
+        let judge = status.judge
+        family("events_total", "counter", "Events written to the journal, by type.")
+        for (type, count) in judge.events.sorted(by: { $0.key < $1.key }) {
+            sample("events_total", [("type", type)], Double(count))
+        }
+        family("journal_writable", "gauge", "1 while the journal can be written.")
+        sample("journal_writable", [], judge.failingSince == nil ? 1 : 0)
+        family("journal_head", "gauge", "Position of the newest entry.")
+        sample("journal_head", [], Double(judge.head.number))
+        histogram(
+            "journal_commit_duration_seconds", "How long a commit took.", [],
+            judge.commitDuration)
+        histogram(
+            "decision_delay_seconds",
+            "From the first walk that showed a state to its event in the journal.", [],
+            judge.decisionDelay)
+    }
+
+    private mutating func writeSinks(_ status: RelayStatus) {
+        let sinks = status.sinks
+        func labels(_ sink: SinkFigures) -> [(String, String)] {
+            [("sink", sink.name.text), ("sort", sink.sort)]
+        }
+        family("sink_records_total", "counter", "Records that a sink has acknowledged.")
+        for sink in sinks { sample("sink_records_total", labels(sink), Double(sink.records)) }
+        family("sink_lag_entries", "gauge", "Journal entries that a sink does not have yet.")
+        for sink in sinks {
+            let lag = max(0, status.judge.head.number - sink.place.number)
+            sample("sink_lag_entries", labels(sink), Double(lag))
+        }
+        family("sink_up", "gauge", "0 while a sink takes nothing.")
+        for sink in sinks { sample("sink_up", labels(sink), sink.failingSince == nil ? 1 : 0) }
+        family("sink_failures_total", "counter", "Runs that a sink did not take, by reason.")
+        for sink in sinks {
+            for (code, count) in sink.failures.sorted(by: { $0.key < $1.key }) {
+                sample("sink_failures_total", labels(sink) + [("reason", code)], Double(count))
+            }
+        }
+        for (index, sink) in sinks.enumerated() {
+            histogram(
+                "delivery_delay_seconds", "From `decidedAt` to the acknowledgement.",
+                labels(sink), sink.delay, isFirst: index == 0)
+        }
+    }
+
+    private mutating func family(_ name: String, _ type: String, _ help: String) {
+        lines.append("# HELP trax_relay_\(name) \(help)")
+        lines.append("# TYPE trax_relay_\(name) \(type)")
+    }
+
+    private mutating func sample(_ name: String, _ labels: [(String, String)], _ value: Double) {
+        let pairs = labels.map { "\($0.0)=\"\(Self.escape($0.1))\"" }.joined(separator: ",")
+        let number =
+            value == value.rounded() && abs(value) < 1e15 ? String(Int64(value)) : String(value)
+        lines.append("trax_relay_\(name)\(pairs.isEmpty ? "" : "{\(pairs)}") \(number)")
+    }
+
+    private mutating func histogram(
+        _ name: String, _ help: String, _ labels: [(String, String)], _ histogram: Histogram,
+        isFirst: Bool = true
+    ) {
+        if isFirst { family(name, "histogram", help) }
+        var sum = 0
+        for (index, count) in histogram.counts.enumerated() {
+            sum += count
+            let bound =
+                index < histogram.bounds.count ? String(histogram.bounds[index]) : "+Inf"
+            sample("\(name)_bucket", labels + [("le", bound)], Double(sum))
+        }
+        sample("\(name)_sum", labels, histogram.sum)
+        sample("\(name)_count", labels, Double(sum))
+    }
+
+    private static func escape(_ text: String) -> String {
+        var escaped = ""
+        for character in text {
+            switch character {
+            case "\\": escaped += "\\\\"
+            case "\"": escaped += "\\\""
+            case "\n": escaped += "\\n"
+            default: escaped.append(character)
+            }
+        }
+        return escaped
+    }
+}

@@ -1,0 +1,107 @@
+internal import ConnectionEvents
+public import Crypto
+public import HTTPServer
+internal import JSON
+internal import RelayCore
+public import RelayRuntime
+
+/// The relay's HTTP side: liveness, readiness and metrics.
+///
+/// Answers from a copy of the relay's status, so it works while journal or broker hang.
+/// Threads: called on the server's thread.
+public struct RelayPages: Sendable {
+    private let status: @Sendable () -> RelayStatus
+    private let token: @Sendable () -> Secret?
+    private let version: String
+    private let libraries: [(name: String, version: String)]
+
+    /// The pages over a status.
+    ///
+    /// - Parameters:
+    ///   - token: what all but `/healthz`, `/readyz` and `/metrics` asks for, asked each time; nil: nothing.
+    ///   - libraries: name and version of libraries, for `build_info`.
+    public init(
+        token: @escaping @Sendable () -> Secret?, version: String,
+        libraries: [(name: String, version: String)],
+        status: @escaping @Sendable () -> RelayStatus
+    ) {
+        self.status = status
+        self.token = token
+        self.version = version
+        self.libraries = libraries
+    }
+
+    /// Answers a request.
+    public func reply(to request: HTTPServerRequest) -> HTTPServerReply {
+        switch request.path {
+        case "/healthz":
+            return get(request) { .text("ok\n") }
+        case "/readyz":
+            return get(request) { readiness() }
+        case "/metrics":
+            return get(request) {
+                .text(
+                    MetricsText.render(status(), version: version, libraries: libraries),
+                    contentType: "text/plain; version=0.0.4; charset=utf-8")
+            }
+        default:
+            guard isAllowed(request) else {
+                return Self.error(
+                    401, "unauthorized", "Send `Authorization: Bearer` and the token of http.token."
+                )
+            }
+            return Self.error(404, "not_found", "There is no such page.")
+        }
+    }
+
+    private func get(
+        _ request: HTTPServerRequest, _ reply: () -> HTTPServerReply
+    ) -> HTTPServerReply {
+        guard request.method == "GET" || request.isHead else {
+            return .methodNotAllowed("GET", "HEAD")
+        }
+        return reply()
+    }
+
+    /// 200 when ready, else 503; what is noted but no reason against readiness stands in `details`.
+    private func readiness() -> HTTPServerReply {
+        let status = status()
+        let reasons = status.reasons
+        let poll = status.poll
+        let body: JSONValue = [
+            "ready": .bool(reasons.isEmpty),
+            "reasons": .array(
+                reasons.map { ["code": .string($0.code), "message": .string($0.text)] }),
+            "details": [
+                "accounts": .number(JSONNumber(Int64(poll.active))),
+                "paused": .number(JSONNumber(Int64(poll.paused))),
+                "blind": .number(JSONNumber(Int64(poll.blind))),
+                "failing": .number(JSONNumber(Int64(poll.failing))),
+                "firstRoundLeft": .number(JSONNumber(Int64(poll.firstRoundLeft))),
+                "budgetSufficient": .bool(poll.isBudgetSufficient),
+                "secondsSinceSealedWalk": poll.lastSealed.map {
+                    .number(JSONNumber(Int64((status.now - $0).inSeconds)))
+                } ?? .null,
+            ],
+        ]
+        return HTTPServerReply(
+            status: reasons.isEmpty ? 200 : 503,
+            headers: [("Content-Type", "application/json"), ("Cache-Control", "no-store")],
+            body: body.serialized() + [0x0A])
+    }
+
+    private func isAllowed(_ request: HTTPServerRequest) -> Bool {
+        guard let token = token() else { return true }
+        guard let header = request.header("Authorization"), header.hasPrefix("Bearer ") else {
+            return false
+        }
+        return Secret(String(header.dropFirst("Bearer ".count))) == token
+    }
+
+    private static func error(_ status: Int, _ code: String, _ message: String) -> HTTPServerReply {
+        let body: JSONValue = ["error": ["code": .string(code), "message": .string(message)]]
+        return HTTPServerReply(
+            status: status, headers: [("Content-Type", "application/json")],
+            body: body.serialized() + [0x0A])
+    }
+}
