@@ -140,33 +140,48 @@ extension AccountChange {
 }
 
 extension Duration {
-    /// Reads the ISO 8601 durations that `iso8601` writes: days, hours, minutes, seconds.
+    /// Reads the ISO 8601 durations that `iso8601` writes: days, hours, minutes, seconds in this order,
+    /// a fraction of the seconds only.
+    ///
+    /// Nil when it is none, or a number has more than ten digits.
     init?(iso8601 text: String) {
-        guard text.hasPrefix("P") else { return nil }
+        var rest = Array(text.utf8)[...]
+        guard rest.popFirst() == UInt8(ascii: "P"), !rest.isEmpty else { return nil }
         var total: Int64 = 0
-        var digits = ""
-        var inTime = false
-        for character in text.dropFirst() {
-            switch character {
-            case "T": inTime = true
-            case "D", "H", "M", "S":
-                let unit: Int64? =
-                    switch (character, inTime) {
-                    case ("D", false): 86_400_000
-                    case ("H", true): 3_600_000
-                    case ("M", true): 60_000
-                    case ("S", true): 1000
-                    default: nil
-                    }
-                guard let unit, let value = Double(digits), value >= 0, value < 1e12 else {
-                    return nil
-                }
-                total += Int64((value * Double(unit)).rounded())
-                digits = ""
-            default: digits.append(character)
+        let units: [(letter: UInt8, milliseconds: Int64)] = [
+            (UInt8(ascii: "D"), 86_400_000), (UInt8(ascii: "T"), 0),
+            (UInt8(ascii: "H"), 3_600_000), (UInt8(ascii: "M"), 60_000), (UInt8(ascii: "S"), 1000),
+        ]
+        for unit in units where !rest.isEmpty {
+            if unit.letter == UInt8(ascii: "T") {
+                guard rest.popFirst() == unit.letter, !rest.isEmpty else { return nil }
+                continue
             }
+            guard let end = rest.firstIndex(of: unit.letter) else { continue }
+            guard let value = Self.milliseconds(rest[..<end], of: unit.milliseconds) else {
+                return nil
+            }
+            total += value
+            rest = rest[(end + 1)...]
         }
-        guard digits.isEmpty else { return nil }
+        guard rest.isEmpty else { return nil }
         self = .milliseconds(total)
+    }
+
+    /// So many units, of seconds with a fraction; nil when the digits are none, or too many.
+    private static func milliseconds(_ digits: ArraySlice<UInt8>, of unit: Int64) -> Int64? {
+        let parts = digits.split(
+            separator: UInt8(ascii: "."), maxSplits: 1, omittingEmptySubsequences: false)
+        func number(_ digits: ArraySlice<UInt8>) -> Int64? {
+            guard (1...10).contains(digits.count),
+                digits.allSatisfy({ (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) })
+            else { return nil }
+            return digits.reduce(0) { $0 * 10 + Int64($1 - UInt8(ascii: "0")) }
+        }
+        guard let whole = number(parts[0]) else { return nil }
+        guard parts.count == 2 else { return whole * unit }
+        guard unit == 1000, number(parts[1]) != nil else { return nil }
+        let thousandths = (parts[1] + [0x30, 0x30]).prefix(3)
+        return number(thousandths).map { whole * 1000 + $0 }
     }
 }

@@ -40,8 +40,10 @@ public struct StateRecord: Hashable, Sendable {
 
     /// The account and connection of a key; nil when it is none.
     public static func split(key: String) -> (AccountID, ConnectionID)? {
-        guard let slash = key.firstIndex(of: "/"), let account = AccountID(String(key[..<slash])),
-            let connection = ConnectionID(String(key[key.index(after: slash)...]))
+        // By bytes: a connection id may begin with what joins the slash to one Unicode character.
+        guard let slash = key.utf8.firstIndex(of: UInt8(ascii: "/")),
+            let account = AccountID(String(key[..<slash])),
+            let connection = ConnectionID(String(key[key.utf8.index(after: slash)...]))
         else { return nil }
         return (account, connection)
     }

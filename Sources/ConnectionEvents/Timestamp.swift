@@ -75,9 +75,12 @@ private struct TimestampReader {
     /// Milliseconds since the epoch of Unix; nil when the bytes are no timestamp.
     mutating func read() -> Int64? {
         guard let year = number(4), take("-"), let month = number(2), take("-"),
-            let day = number(2), (1...12).contains(month), (1...31).contains(day)
+            let day = number(2), (1...12).contains(month), day >= 1
         else { return nil }
-        let midnight = Timestamp.days(year: year, month: month, day: day) * 86_400_000
+        let first = Timestamp.days(year: year, month: month, day: 1)
+        let next = Timestamp.days(year: year + month / 12, month: month % 12 + 1, day: 1)
+        guard first + day <= next else { return nil }
+        let midnight = (first + day - 1) * 86_400_000
         if position == bytes.count { return midnight }
         guard take("T") || take("t") || take(" "), let hour = number(2), take(":"),
             let minute = number(2), take(":"), let second = number(2),

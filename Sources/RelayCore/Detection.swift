@@ -51,26 +51,28 @@ public struct Detection: Hashable, Sendable {
     /// What a raw status means; nil (absent, null or no string) is never recognised.
     public func health(of status: String?) -> Health {
         guard let status else { return .unrecognised }
-        if healthy.contains(status) { return .healthy }
-        if pending.contains(status) { return .pending }
-        if failing.contains(status) || otherStatus == .failing { return .failing }
+        if healthy.holds(status) { return .healthy }
+        if pending.holds(status) { return .pending }
+        if failing.holds(status) || otherStatus == .failing { return .failing }
         return .unrecognised
     }
 
     /// Whether the status stands in one of the lists.
     public func recognises(_ status: String?) -> Bool {
         guard let status else { return false }
-        return healthy.contains(status) || pending.contains(status) || failing.contains(status)
+        return healthy.holds(status) || pending.holds(status) || failing.holds(status)
     }
 
     /// Whether the person can mend a connection with that status: it stands in `failing`.
     public func isActionable(_ status: String?) -> Bool {
-        status.map { failing.contains($0) } ?? false
+        status.map { failing.holds($0) } ?? false
     }
 
     /// Equal digests judge every status alike; stored with a belief, so that changed rules are noticed.
     public var digest: UInt64 {
-        let lists = [healthy, pending, failing].map { $0.sorted().joined(separator: "\u{1F}") }
+        let lists = [healthy, pending, failing].map {
+            Array($0).sortedWithoutDoubles.joined(separator: "\u{1F}")
+        }
         let text = lists.joined(separator: "\u{1E}") + "\u{1E}" + otherStatus.rawValue
         return Fingerprint.of(Array(text.utf8)).low
     }

@@ -86,7 +86,10 @@ extension Belief {
         _ walk: SealedWalk, last: WalkID?, rules: Detection, desk: inout EventDesk
     ) {
         let listed = Set(walk.rows.map(\.id))
-        let replaceable = Replaceable(belief: self, walk: walk, rules: rules)
+        let hasNewRow = walk.rows.contains { rows[$0.id] == nil }
+        let replaceable =
+            hasNewRow
+            ? Replaceable(belief: self, walk: walk, listed: listed, rules: rules) : Replaceable()
         for row in walk.rows {
             if rows[row.id] == nil {
                 meet(row, last: last, rules: rules, replaceable: replaceable, desk: &desk)

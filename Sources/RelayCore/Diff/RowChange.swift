@@ -14,7 +14,7 @@ extension Belief {
         shown.health = rules.health(of: shown.status)
         var row = BelievedRow(shown: shown, observedAt: walk.sealedAt, recordedAt: 0)
         row.since = walk.sealedAt
-        if head.departed.contains(where: { $0.id == listed.id }) {
+        if replaceable.departed.contains(listed.id) {
             head.departed.removeAll { $0.id == listed.id }
         } else {
             row.possibleReplacementOf = replaceable.others(than: listed.id, on: shown.platform)
@@ -143,15 +143,33 @@ struct RowDifference {
 
     /// Compares two sights; scopes only where both are known.
     init(from old: Connection, to new: Connection) {
-        platform = old.platform != new.platform
-        status = old.status != new.status
+        platform = !old.platform.isSame(as: new.platform)
+        status = !old.status.isSame(as: new.status)
         health = old.health != new.health
-        if let before = old.grantedScopes, let after = new.grantedScopes, before != after {
-            let (beforeSet, afterSet) = (Set(before), Set(after))
-            scopes = ScopeChange(
-                added: after.filter { !beforeSet.contains($0) },
-                removed: before.filter { !afterSet.contains($0) })
+        if let before = old.grantedScopes, let after = new.grantedScopes {
+            scopes = Self.scopes(from: before, to: after)
         }
+    }
+
+    /// What came and went between two sets, each sorted by bytes; nil when they are equal.
+    private static func scopes(from old: [String], to new: [String]) -> ScopeChange? {
+        var change = ScopeChange(added: [], removed: [])
+        var (left, right) = (old[...], new[...])
+        while let before = left.first, let after = right.first {
+            if before.precedes(after) {
+                change.removed.append(before)
+                left.removeFirst()
+            } else if after.precedes(before) {
+                change.added.append(after)
+                right.removeFirst()
+            } else {
+                left.removeFirst()
+                right.removeFirst()
+            }
+        }
+        change.removed += left
+        change.added += right
+        return change.added.isEmpty && change.removed.isEmpty ? nil : change
     }
 
     var isEmpty: Bool { !platform && !status && !health && scopes == nil }

@@ -64,7 +64,7 @@ struct ErrorEnvelope {
     var code: String
     var requiredScope: String?
 
-    /// The most characters that are kept of a code or scope.
+    /// The most bytes that are kept of a code or scope.
     static let textLimit = 128
 
     /// Nil where the body is no such envelope.
@@ -78,9 +78,7 @@ struct ErrorEnvelope {
         guard let error = value["error"]?.objectValue, let code = error["code"]?.stringValue,
             !code.isEmpty
         else { return nil }
-        self.code = String(code.prefix(Self.textLimit))
-        requiredScope = error["requiredScope"]?.stringValue.map {
-            String($0.prefix(Self.textLimit))
-        }
+        self.code = code.cut(to: Self.textLimit)
+        requiredScope = error["requiredScope"]?.stringValue?.cut(to: Self.textLimit)
     }
 }

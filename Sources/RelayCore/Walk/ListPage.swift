@@ -52,13 +52,10 @@ extension ListedRow {
             return .failure(
                 WalkFailure(
                     code: "bad_row",
-                    reason: "row \(number) has no `id` that is a non-empty string or an integer"))
+                    reason: "row \(number) has no `id` that is an integer or a string of 1 to"
+                        + " \(ConnectionID.maximumBytes) bytes"))
         }
-        let platform = object["platform"]?.stringValue
-        let status = object["status"]?.stringValue
-        let scopes = scopes(of: object)
-        let known = [platform, status].compactMap { $0 } + (scopes ?? [])
-        guard known.allSatisfy({ $0.utf8.count <= stringLimit }) else {
+        guard knownStrings(of: object).allSatisfy({ $0.utf8.count <= stringLimit }) else {
             return .failure(
                 WalkFailure(
                     code: "string_too_long",
@@ -71,9 +68,17 @@ extension ListedRow {
         return .success(
             ListedRow(
                 Connection(
-                    id: id, platform: platform, status: status, health: .unrecognised,
-                    grantedScopes: scopes, extra: isOmitted ? JSONObject() : extra,
+                    id: id, platform: object["platform"]?.stringValue,
+                    status: object["status"]?.stringValue, health: .unrecognised,
+                    grantedScopes: scopes(of: object), extra: isOmitted ? JSONObject() : extra,
                     extraOmitted: isOmitted)))
+    }
+
+    /// Every string that stands in a known field, usable there or not.
+    private static func knownStrings(of object: JSONObject) -> [String] {
+        let scopes = object["grantedScopes"]
+        let values = [object["platform"], object["status"], scopes] + (scopes?.arrayValue ?? [])
+        return values.compactMap { $0?.stringValue }
     }
 
     private static func id(of object: JSONObject) -> ConnectionID? {
@@ -89,7 +94,7 @@ extension ListedRow {
         guard let items = object["grantedScopes"]?.arrayValue else { return nil }
         let texts = items.compactMap(\.stringValue)
         guard texts.count == items.count else { return nil }
-        return Set(texts).sorted { $0.utf8.lexicographicallyPrecedes($1.utf8) }
+        return texts.sortedWithoutDoubles
     }
 }
 

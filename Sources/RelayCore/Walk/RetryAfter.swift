@@ -38,8 +38,10 @@ enum RetryAfter {
             var year = Int(yearWord)
         else { return nil }
         if yearWord.count == 2 { year += year < 70 ? 2000 : 1900 }
-        let clock = clockWord.split(separator: ":").compactMap { Int($0) }
-        guard clock.count == 3, (1...31).contains(day), (0..<24).contains(clock[0]),
+        let clockWords = clockWord.split(separator: ":", omittingEmptySubsequences: false)
+        let clock = clockWords.compactMap { Int($0) }
+        guard clock.count == 3, clockWords.count == 3, (1...31).contains(day),
+            (0..<24).contains(clock[0]),
             (0..<60).contains(clock[1]), (0...60).contains(clock[2]), (1...9999).contains(year)
         else { return nil }
         func two(_ number: Int) -> String { number < 10 ? "0\(number)" : "\(number)" }

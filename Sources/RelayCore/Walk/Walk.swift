@@ -17,6 +17,9 @@ public struct Walk: Sendable {
     private var rows: [JSONValue] = []
     private var cursors: Set<String> = []
 
+    /// The most bytes that are kept of an answer's `X-Request-Id`.
+    static let requestIDLimit = 256
+
     /// What to do after an answer.
     public enum Step: Sendable {
         /// Ask for the next page.
@@ -65,7 +68,8 @@ public struct Walk: Sendable {
         traces.append(
             PageTrace(
                 status: answer.status,
-                requestID: answer.requestID ?? id.requestID(page: nextPage),
+                requestID: answer.requestID?.cut(to: Self.requestIDLimit)
+                    ?? id.requestID(page: nextPage),
                 bytes: unsafe answer.body.count))
         guard let cursor = page.nextCursor else { return end() }
         guard cursors.insert(cursor).inserted else {

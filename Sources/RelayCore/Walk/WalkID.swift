@@ -41,7 +41,10 @@ public struct WalkID: Hashable, Sendable, CustomStringConvertible {
     /// Reads what `description` wrote.
     public init?(_ text: String) {
         let bytes = Array(text.utf8)
-        guard bytes.count == 28, text.hasPrefix("w_") else { return nil }
+        // 26 digits of 5 bits are 130: the first is at most 7.
+        guard bytes.count == 28, bytes.starts(with: "w_".utf8), bytes[2] <= UInt8(ascii: "7") else {
+            return nil
+        }
         var (high, low): (UInt64, UInt64) = (0, 0)
         for byte in bytes.dropFirst(2) {
             guard let digit = Self.alphabet.firstIndex(of: byte) else { return nil }
