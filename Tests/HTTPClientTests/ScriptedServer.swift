@@ -49,27 +49,17 @@ struct ScriptedSocket: Sendable {
     }
 }
 
-/// A TCP server on loopback that says exactly what the script says.
+/// A TCP server on loopback that says exactly what the script says, until the process ends.
+///
+/// Its socket stays open: the last use in a test is often before the connection is accepted.
 final class ScriptedServer: Sendable {
     let port: UInt16
-    private let listening: Int32
     private let accepted = Lock(0)
 
     /// Runs `script` for each connection, which is closed when it returns.
     init(_ script: @escaping @Sendable (ScriptedSocket) -> Void) {
-        let made = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
-        var address = sockaddr_in()
-        address.sin_family = sa_family_t(AF_INET)
-        address.sin_addr.s_addr = UInt32(0x7F00_0001).bigEndian
-        var size = socklen_t(MemoryLayout<sockaddr_in>.size)
-        unsafe withUnsafeMutablePointer(to: &address) { pointer in
-            unsafe pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
-                precondition(unsafe bind(made, $0, size) == 0 && listen(made, 64) == 0)
-                unsafe getsockname(made, $0, &size)
-            }
-        }
-        port = UInt16(bigEndian: address.sin_port)
-        listening = made
+        let (made, port) = listeningSocket()
+        self.port = port
         let accepted = self.accepted
         _ = OSThread(name: "scripted") {
             while true {
@@ -84,21 +74,31 @@ final class ScriptedServer: Sendable {
         }
     }
 
-    /// Listens no more. Only on request: the last use in a test is often before the connection.
-    func stop() {
-        shutdown(listening, Int32(SHUT_RDWR))
-        close(listening)
-    }
-
     var url: String { "http://127.0.0.1:\(port)" }
 
     /// How many connections were accepted so far.
     var connections: Int { accepted.withLock { $0 } }
 }
 
+/// A socket that listens on a free port of loopback.
+private func listeningSocket() -> (descriptor: Int32, port: UInt16) {
+    let made = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
+    var address = sockaddr_in()
+    address.sin_family = sa_family_t(AF_INET)
+    address.sin_addr.s_addr = UInt32(0x7F00_0001).bigEndian
+    var size = socklen_t(MemoryLayout<sockaddr_in>.size)
+    unsafe withUnsafeMutablePointer(to: &address) { pointer in
+        unsafe pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+            precondition(unsafe bind(made, $0, size) == 0 && listen(made, 64) == 0)
+            unsafe getsockname(made, $0, &size)
+        }
+    }
+    return (made, UInt16(bigEndian: address.sin_port))
+}
+
 /// A port on loopback where nobody listens.
 func deadPort() -> UInt16 {
-    let server = ScriptedServer { _ in }
-    server.stop()
-    return server.port
+    let (descriptor, port) = listeningSocket()
+    close(descriptor)
+    return port
 }
