@@ -16,7 +16,9 @@ internal import Threading
 /// within a second or two.
 public final class KafkaPublisher: Publisher {
     /// The longest that `open` waits for an epoch, and `publish` for acknowledgements.
-    public static let patience = Duration.seconds(30)
+    ///
+    /// Short of what makes a sink unready (30 s), so that trouble is told while it lasts.
+    public static let patience = Duration.seconds(10)
 
     let settings: KafkaSettings
     private let lastEpoch: @Sendable () -> Int64
@@ -55,21 +57,7 @@ public final class KafkaPublisher: Publisher {
     public func open() throws(PublishFailure) -> [SinkName: Progress] {
         drop()
         if !state.withLock({ $0.hasOpened }), settings.topics != .trust { try settleTopics() }
-        let producer = try makeProducer()
-        do throws(PublishFailure) {
-            let (progress, strays) = try readProgress()
-            try checkOwner(progress)
-            state.withLock { state in
-                state.producer = producer
-                state.known = progress
-                state.strays = strays
-                state.hasOpened = true
-            }
-            return progress
-        } catch {
-            producer.close(timeout: .seconds(5))
-            throw error
-        }
+        return try renew()
     }
 
     /// Publishes a run; it is then acknowledged, or committed.
@@ -119,6 +107,26 @@ public final class KafkaPublisher: Publisher {
 
 // Opening.
 extension KafkaPublisher {
+    /// Puts a new client in the place of one that is gone.
+    @discardableResult
+    func renew() throws(PublishFailure) -> [SinkName: Progress] {
+        let producer = try makeProducer()
+        do throws(PublishFailure) {
+            let (progress, strays) = try readProgress()
+            try checkOwner(progress)
+            state.withLock { state in
+                state.producer = producer
+                state.known = progress
+                state.strays = strays
+                state.hasOpened = true
+            }
+            return progress
+        } catch {
+            producer.close(timeout: .seconds(5))
+            throw error
+        }
+    }
+
     private func settleTopics() throws(PublishFailure) {
         let admin: KafkaAdmin
         do throws(KafkaError) {
@@ -208,7 +216,7 @@ extension KafkaPublisher {
 
     /// Repeats a call that goes on where it was, in slices, so that `close` is noticed.
     ///
-    /// - Throws: the last error, once it is no longer retriable, patience is over, or we are closed.
+    /// - Throws: the last error, once it is not retriable, patience is over, or we are closed.
     func resume(_ call: (Duration) throws(KafkaError) -> Void) throws(KafkaError) {
         let deadline = ContinuousClock.now + Self.patience
         while true {

@@ -75,12 +75,12 @@ struct KafkaRun {
             guard let error = report.error, owners.indices.contains(report.token) else { continue }
             if let verdict = Self.verdict(error, owners[report.token], settings) { return verdict }
         }
-        // A refusal by the transaction's coordinator names its topic only in the text.
-        let named = run.parts.map(\.sink).filter { error.reason.contains($0.text) }
-            .max { $0.text.utf8.count < $1.text.utf8.count }
-        let isProgress = error.reason.contains(settings.progressTopic)
-        return Self.verdict(
-            error, sink ?? (isProgress ? nil : named ?? run.parts.first?.sink), settings)
+        if sink != nil || run.parts.count == 1 {
+            return Self.verdict(error, sink ?? run.parts[0].sink, settings)
+        }
+        // The coordinator refuses topics without naming them. Each sink alone then tells which.
+        guard Self.verdict(error, nil, settings) != nil else { return nil }
+        return PublishFailure(.again, error, doing: "publishing", settings)
     }
 
     private static func verdict(
@@ -139,6 +139,9 @@ extension KafkaPublisher {
     }
 
     /// Aborts, and says what that means for the run.
+    ///
+    /// A coordinator that refused every partition has no transaction, and the abort of it is fatal
+    /// to the client. Nothing was committed in any case: only a commit could have done that.
     private func abort(
         _ error: KafkaError, at sink: SinkName?, _ records: KafkaRun, _ run: Run,
         _ producer: KafkaProducer
@@ -149,14 +152,26 @@ extension KafkaPublisher {
         do throws(KafkaError) {
             try resume { (slice) throws(KafkaError) in try producer.abort(timeout: slice) }
         } catch {
-            // Nothing was committed in any case: only a commit could have done that.
             isUsable = false
             drop()
         }
         records.collect(from: producer)
-        if let verdict = records.verdict(error, at: sink, run, settings) { return verdict }
-        return PublishFailure(
-            isUsable ? .again : .reopen, error, doing: "publishing", settings)
+        let verdict = records.verdict(error, at: sink, run, settings)
+        if isUsable {
+            return verdict ?? PublishFailure(.again, error, doing: "publishing", settings)
+        }
+        guard let verdict else {
+            return PublishFailure(.reopen, error, doing: "publishing", settings)
+        }
+        return renewed(after: verdict)
+    }
+
+    /// Makes a new client after a refusal that cost the old one, so that other sinks go on.
+    private func renewed(after verdict: PublishFailure) -> PublishFailure {
+        do throws(PublishFailure) {
+            try renew()
+            return verdict
+        } catch { return error }
     }
 }
 
@@ -208,7 +223,7 @@ extension KafkaPublisher {
         let verdict = records.verdict(error, at: sink, run, settings)
         // What was sent and not acknowledged may arrive after what a live client sends next.
         drop()
-        if let verdict { return verdict }
+        if let verdict { return renewed(after: verdict) }
         let isAway = error.kind == .timedOut || error.kind == .unreachable
         return PublishFailure(isAway ? .unavailable : .reopen, error, doing: "publishing", settings)
     }

@@ -61,7 +61,7 @@ public struct KafkaSettings: Sendable {
 
     /// How the producer is set up; the operator's own properties win where they may.
     ///
-    /// A linger of 5 ms batches well and is invisible beside polling; a commit does not wait for it.
+    /// A linger of 5 ms batches well, is invisible beside polling, and a commit skips it.
     func producerConfiguration() -> KafkaConfiguration {
         var whole = base()
         whole.set("linger.ms", "5")
@@ -69,8 +69,8 @@ public struct KafkaSettings: Sendable {
         whole.set("topic.metadata.propagation.max.ms", "5000")
         switch guarantee {
         case .exactlyOnce:
-            whole.set(
-                "transaction.timeout.ms", String(Self.transactionTimeout.components.seconds * 1000))
+            let seconds = Self.transactionTimeout.components.seconds
+            whole.set("transaction.timeout.ms", "\(seconds)000")
         case .atLeastOnce:
             // Time-outs are ours, and a record that fails stops those behind it: order is kept.
             whole.set("message.timeout.ms", "0")
