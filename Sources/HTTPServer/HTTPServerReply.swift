@@ -81,6 +81,11 @@ public struct HTTPServerReply: Sendable {
         return reply
     }
 
+    /// Whether this is no reply at all.
+    public var isDropped: Bool {
+        if case .dropped = course { true } else { false }
+    }
+
     /// This reply, whole by its Content-Length, but cut after so many bytes of the body.
     public func truncated(after bytes: Int) -> HTTPServerReply {
         var reply = self

@@ -1,0 +1,39 @@
+/// What `GET /sandbox` answers.
+enum ControlGuide {
+    static let text = """
+        TRaX sandbox. The API is under /v1; this is its control. JSON in and out.
+
+        GET    /sandbox/accounts                     ?limit= &after=   all accounts with their keys
+        POST   /sandbox/accounts                     {"account":"acct_1","connections":2,"scopes":[...]}
+                                                     {"count":100,"prefix":"acct_","connections":2}
+        GET    /sandbox/accounts.csv                 account,credential: an accounts file
+        GET    /sandbox/accounts/ID                  one account with its rows
+        DELETE /sandbox/accounts/ID
+        POST   /sandbox/accounts/ID/keys             {"scopes":["connections:read"]}
+        DELETE /sandbox/keys/KEY                     revokes
+        PUT    /sandbox/keys/KEY                     {"scopes":[...]}  un-revokes, sets scopes
+
+        POST   /sandbox/accounts/ID/connections      {"platform":"youtube","id":...,"status":...,
+                                                      "grantedScopes":[...], any other member}
+        PATCH  /sandbox/accounts/ID/connections/ROW  members to set, of any type; "remove":["name"]
+        POST   /sandbox/accounts/ID/connections/ROW/break    {"status":"expired"}
+        POST   /sandbox/accounts/ID/connections/ROW/repair
+        DELETE /sandbox/accounts/ID/connections/ROW
+
+        GET    /sandbox/faults
+        POST   /sandbox/faults                       {"kind":KIND,"account":ID,"count":N,"laterPages":true}
+               Without account: for all. Without count: until cleared.
+               status  (status, code, retryAfter)    an error of the API
+               proxy   (status, retryAfter)          an error in HTML from something before it
+               delay   (milliseconds)                late, and the next fault acts as well
+               html garbage truncate reset drop empty noContent redirect cursorLoop badRow doubleRow
+        DELETE /sandbox/faults                       ?account=
+        DELETE /sandbox/faults/NUMBER
+
+        GET    /sandbox/rate                         the bucket of every key
+        PUT    /sandbox/rate                         {"perSecond":50,"burst":100}
+        GET    /sandbox/stats                        answers of the API by status
+        POST   /sandbox/reset                        {"seed":1}  forgets everything
+
+        """
+}

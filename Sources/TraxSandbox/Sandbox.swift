@@ -1,0 +1,65 @@
+internal import HTTPServer
+
+/// A stand-in for the TRaX Developer API on this machine, with strings to pull.
+///
+/// It serves `/v1/health` and `/v1/connections` as the vendor describes them, and a control API
+/// under `/sandbox`, described by `GET /sandbox`. Its keys open nothing else; there is no access
+/// control on the control API, so listen on loopback.
+public final class Sandbox: Sendable {
+    /// The world that is served; changes show in the next answer.
+    public let state: SharedState
+    /// Where it listens.
+    public let port: UInt16
+    private let server: HTTPServer
+    private let host: String
+
+    /// Starts to serve.
+    ///
+    /// - Parameters:
+    ///   - host: an IP literal or `localhost`.
+    ///   - port: 0 takes a free one.
+    ///   - state: what is there at first.
+    /// - Throws: `SandboxError` of kind `cannotListen`, whose reason says what to do.
+    public init(
+        host: String = "127.0.0.1", port: UInt16 = 7081, state: SandboxState = SandboxState()
+    ) throws(SandboxError) {
+        let shared = SharedState(state)
+        do throws(HTTPServerError) {
+            server = try HTTPServer(host: host, port: port, limits: .init(connections: 4096)) {
+                Self.answer($0, shared)
+            }
+        } catch {
+            throw SandboxError(.cannotListen, error.reason)
+        }
+        self.state = shared
+        self.port = server.port
+        self.host = host
+    }
+
+    /// The base URL, such as `http://127.0.0.1:7081`.
+    public var url: String {
+        "http://\(host.contains(":") && !host.hasPrefix("[") ? "[\(host)]" : host):\(port)"
+    }
+
+    /// Stops serving; open connections end.
+    public func stop() { server.stop() }
+
+    private static func answer(
+        _ request: HTTPServerRequest, _ state: SharedState
+    ) -> HTTPServerReply {
+        let isControl = request.path == "/sandbox" || request.path.hasPrefix("/sandbox/")
+        let reply =
+            isControl
+            ? ControlAPI(request: request, state: state).answer()
+            : PublicAPI(request: request, state: state).answer()
+        if !isControl { state.read { $0.count(reply) } }
+        return reply
+    }
+}
+
+extension SandboxState {
+    /// Counts an answer of the public API; none at all counts as status 0.
+    mutating func count(_ reply: HTTPServerReply) {
+        answers[reply.isDropped ? 0 : reply.status, default: 0] += 1
+    }
+}
