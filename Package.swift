@@ -90,7 +90,9 @@ let testTargets: [Target] = [
     tests(
         "RelayCommandsTests",
         ["RelayCommands", "RelayConfiguration", "RelayCore", "ConnectionEvents", "JSON"]),
-    tests("RelayConfigurationTests", ["RelayConfiguration", "RelayCore", "ConnectionEvents"]),
+    tests(
+        "RelayConfigurationTests",
+        ["RelayConfiguration", "RelayCore", "ConnectionEvents", "Crypto", "JSON"]),
     tests("RelayCoreTests", ["RelayCore", "ConnectionEvents", "JSON", "Hashing"]),
     tests(
         "RelayDashboardTests",

@@ -1,8 +1,8 @@
 extension RelayCommandLine {
     /// Every command there is, in the order in which help lists them.
     static let commands: [CommandSpec] =
-        [RunCommand.spec, CheckCommand.spec] + AccountCommands.all + [
-            PollCommand.poll, PollCommand.list, EventsCommand.spec,
+        [QuickstartCommand.spec, RunCommand.spec, CheckCommand.spec] + AccountCommands.all + [
+            PollCommand.poll, PollCommand.list, EventsCommand.spec, SandboxCommand.spec,
             SchemaCommand.event, SchemaCommand.pipeline,
         ]
 }

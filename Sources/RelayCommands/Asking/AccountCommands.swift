@@ -5,7 +5,9 @@ internal import RelayConfiguration
 internal import RelayCore
 internal import RelayJournal
 
-/// `trax-relay accounts …`: the register. Works beside a running relay.
+/// `trax-relay accounts …`: the register.
+///
+/// Works beside a running relay.
 enum AccountCommands {
     private static let account = ArgumentSpec(name: "ACCOUNT", help: "The account's id.")
 

@@ -73,7 +73,10 @@ struct Assembly {
 
     /// librdkafka's log lines, limited like the relay's own.
     var kafkaLog: KafkaLog {
-        { [log] line in
+        // What the mock cluster does not offer is nothing that an operator could mend.
+        let isEmbedded = pipeline.kafka.brokers == .embedded
+        return { [log] line in
+            guard !isEmbedded || line.level <= 3 else { return }
             log.note(.warning, "librdkafka", "librdkafka: \(line.text)")
         }
     }

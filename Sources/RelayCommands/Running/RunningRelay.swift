@@ -20,6 +20,13 @@ final class RunningRelay: Sendable {
     private let server = Lock<HTTPServer?>(nil)
     private let token: Lock<Secret?> = Lock(nil)
 
+    /// Where the HTTP side listens, as `http://127.0.0.1:7080`; nil before it does.
+    var address: String? {
+        server.withLock { $0?.port }.map {
+            "http://\(assembly.pipeline.http.listen.host):\($0)"
+        }
+    }
+
     /// The address of the embedded broker; nil where there is none.
     var embeddedBootstrap: String? { embedded?.bootstrap }
 

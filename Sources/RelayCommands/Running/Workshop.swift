@@ -9,6 +9,9 @@ internal import RelayJournal
 struct Workshop {
     let pipeline: Pipeline
 
+    /// A pipeline that is there already.
+    init(pipeline: Pipeline) { self.pipeline = pipeline }
+
     /// Reads and checks the pipeline file.
     ///
     /// - Throws: exit 78 with all problems, each with file, line and column.

@@ -1,7 +1,9 @@
 public import ConnectionEvents
 public import RelayCore
 
-/// Reads single beliefs beside a running relay, for commands. Threads: any.
+/// Reads single beliefs beside a running relay, for commands.
+///
+/// Threads: any.
 public final class BeliefReader: Sendable {
     private let readers: ReaderPool
 
