@@ -13,8 +13,16 @@ enum SchemaCommand {
 
     static let pipeline = CommandSpec(
         path: ["schema", "pipeline"], summary: "Print the JSON Schema of the pipeline file.",
-        run: { (_, terminal) throws(CommandError) in
-            terminal.print(String(decoding: Pipeline.schema.serializedPretty(), as: UTF8.self))
+        options: [
+            OptionSpec(
+                name: "--markdown", help: "Print the table of keys, defaults and ranges instead.")
+        ],
+        run: { (arguments, terminal) throws(CommandError) in
+            if arguments.has("--markdown") {
+                terminal.out(Pipeline.markdownTable)
+            } else {
+                terminal.print(String(decoding: Pipeline.schema.serializedPretty(), as: UTF8.self))
+            }
             return .ok
         })
 }

@@ -147,7 +147,9 @@ extension CommandSpec {
 
     private func usage(_ message: String) -> CommandError {
         CommandError(
-            .usage, "\(message).\nUsage: \(usageLine)\nSee 'trax-relay \(name) --help'.")
+            .usage,
+            "\(message)\(message.hasSuffix("?") ? "" : ".")\nUsage: \(usageLine)\nSee 'trax-relay \(name) --help'."
+        )
     }
 }
 
