@@ -219,6 +219,51 @@ struct Feed {
     }
 }
 
+extension BrokerCrashTests {
+    /// A pipeline with what the cluster's own file says that clients need.
+    private func pipeline(_ cluster: OwnCluster) throws -> Pipeline {
+        var pipeline = Pipeline(cluster.bootstrap)
+        let file = try String(
+            contentsOfFile: cluster.folder + "/client.properties", encoding: .utf8)
+        for line in file.split(separator: "\n") {
+            let parts = line.split(separator: "=", maxSplits: 1).map(String.init)
+            if parts[0] != "bootstrap.servers" { pipeline.client.set(parts[0], parts[1]) }
+        }
+        return pipeline
+    }
+
+    @Test func `client certificates by properties are enough to publish`() throws {
+        let cluster = try OwnCluster("--mtls")
+        let pipeline = try pipeline(cluster)
+        let publisher = pipeline.publisher()
+        _ = try publisher.open()
+        try publisher.publish(pipeline.run(1...5))
+        #expect(try pipeline.positions().values.flatMap(\.self).sorted() == Array(1...5))
+
+        var untrusting = Pipeline(cluster.bootstrap)
+        untrusting.client.set("security.protocol", "SSL")
+        let error = failure { _ = try untrusting.publisher().open() }
+        #expect(error?.kind == .unavailable)
+        #expect(error?.reason.contains("ssl.*") == true, "\(error?.reason ?? "")")
+    }
+
+    @Test(arguments: ["3.9.1", "4.4.0"])
+    func `SCRAM works, or an old library is told what to do about it`(release: String) throws {
+        let cluster = try OwnCluster(
+            "--release", release, "--sasl", "SCRAM-SHA-256:relay:secret-r")
+        let pipeline = try pipeline(cluster)
+        let publisher = pipeline.publisher()
+        if release.hasPrefix("3") || KafkaLibrary.hasWorkingSCRAM {
+            _ = try publisher.open()
+            try publisher.publish(pipeline.run(1...5))
+            return
+        }
+        let error = failure { _ = try publisher.open() }
+        #expect(error?.kind == .unavailable)
+        #expect(error?.reason.contains("LD_LIBRARY_PATH") == true, "\(error?.reason ?? "")")
+    }
+}
+
 extension OwnCluster {
     func run(_ command: String, _ arguments: [String]) throws {
         _ = try Self.tool([command, folder] + arguments)
