@@ -28,16 +28,24 @@ public enum HMACSHA256 {
         ConstantTime.equal(code, authenticate(message, key: key))
     }
 
+    /// H(K ⊕ opad, H(K ⊕ ipad, message)), from the digest: OpenSSL's own HMAC looks its parts up
+    /// by name for each message, which costs more than the message.
     private static func authenticate(_ message: UnsafeRawBufferPointer, key: Secret) -> [UInt8] {
-        unsafe key.withBytes { key in
-            unsafe [UInt8](unsafeUninitializedCapacity: SHA256.byteCount) { buffer, count in
-                let made = unsafe HMAC(
-                    EVP_sha256(), key.baseAddress, Int32(key.count),
-                    message.baseAddress?.assumingMemoryBound(to: UInt8.self), message.count,
-                    buffer.baseAddress, nil)
-                precondition(unsafe made != nil, "HMAC failed")
-                count = SHA256.byteCount
-            }
+        var pad = unsafe key.withBytes { key in
+            unsafe key.count > blockByteCount ? SHA256.hash(Array(key)) : Array(key)
         }
+        pad.append(contentsOf: repeatElement(0, count: blockByteCount - pad.count))
+        for index in pad.indices { pad[index] ^= 0x36 }
+        var inner = SHA256()
+        inner.update(pad)
+        unsafe inner.update(message)
+        for index in pad.indices { pad[index] ^= 0x36 ^ 0x5c }
+        var outer = SHA256()
+        outer.update(pad)
+        outer.update(inner.finish())
+        unsafe pad.withUnsafeMutableBytes { unsafe OPENSSL_cleanse($0.baseAddress, $0.count) }
+        return outer.finish()
     }
+
+    private static let blockByteCount = 64
 }

@@ -13,7 +13,7 @@ internal import COpenSSL
     /// Begins an empty message.
     public init() {
         guard let context = unsafe EVP_MD_CTX_new(),
-            unsafe EVP_DigestInit_ex(context, EVP_sha256(), nil) == 1
+            unsafe EVP_DigestInit_ex(context, Algorithm.sha256.pointer, nil) == 1
         else { preconditionFailure("OpenSSL gives no SHA-256 context") }
         unsafe self.context = unsafe context
     }
@@ -59,5 +59,14 @@ internal import COpenSSL
         var hash = SHA256()
         for part in parts { hash.update(part) }
         return hash.finish()
+    }
+
+    /// The algorithm, fetched once: OpenSSL 3 looks it up for each digest otherwise.
+    @safe private struct Algorithm: @unchecked Sendable {
+        // @unchecked: EVP_MD is immutable after its fetch and may be shared between threads
+        // (`EVP_MD_fetch(3)`); it lives as long as the process.
+        let pointer: OpaquePointer?
+
+        static let sha256 = unsafe Algorithm(pointer: EVP_MD_fetch(nil, "SHA2-256", nil))
     }
 }

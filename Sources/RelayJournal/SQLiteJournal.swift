@@ -142,11 +142,11 @@ public final class SQLiteJournal: Journal {
     }
 
     private func writing<Result>(
-        _ body: (inout Writer) throws -> Result
+        _ body: (Writer) throws -> Result
     ) throws(JournalFailure) -> Result {
         let path = file.path
         return try writer.withLock { (writer) throws(JournalFailure) in
-            try reporting(path) { try body(&writer) }
+            try reporting(path) { try body(writer) }
         }
     }
 }

@@ -30,6 +30,12 @@ import Testing
         #expect(
             Hex.encode(second) == "5bdcc146bf60754e6a042426089575c75a003f089d2739839dec58b964ec3843"
         )
+        let longKey = HMACSHA256.authenticate(
+            Array("Test Using Larger Than Block-Size Key - Hash Key First".utf8),
+            key: Secret([UInt8](repeating: 0xaa, count: 131)))
+        #expect(
+            Hex.encode(longKey)
+                == "60e431591ee0b67f0d8a26aacbf5b77f8e0bc6213728c5140546040f0ee37f54")
         #expect(
             HMACSHA256.isValid(
                 second, for: Array("what do ya want for nothing?".utf8),

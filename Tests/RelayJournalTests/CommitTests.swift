@@ -132,7 +132,7 @@ import Testing
             try torn.execute(
                 """
                 BEGIN IMMEDIATE; DELETE FROM rows; UPDATE heads SET head = x'00';
-                INSERT INTO entries(position, account) VALUES (1, 'acct_1')
+                INSERT INTO entries(position, account, account_key) VALUES (1, 'acct_1', 0)
                 """)
         }
         #expect(try journal.belief(of: a)?.rows.count == 2)

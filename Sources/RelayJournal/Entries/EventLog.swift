@@ -53,10 +53,10 @@ public final class EventLog: Sendable {
         try readers.withReader { reader in
             let select = try reader.database.prepare(
                 """
-                SELECT \(Reader.entryColumns), evidence FROM entries
+                SELECT \(Reader.entryColumns), evidence FROM entries INDEXED BY events
                 WHERE event_key = ? AND event_id = ?
                 """)
-            return try select.first(.integer(EventKey.number(of: id)), .text(id.text)) { row in
+            return try select.first(.integer(EntryKey.number(of: id)), .text(id.text)) { row in
                 var event = try Self.event(row)
                 event?.evidence = row.blobOrNil(14)
                 return event
@@ -67,7 +67,7 @@ public final class EventLog: Sendable {
     /// Events that fit, by position, at most `query.limit`.
     ///
     /// For the next ones ask again after the last one's position. `since` is found without reading
-    /// what lies before it, types are looked through.
+    /// what lies before it, an account by running through a narrow index, types by looking at all.
     public func events(_ query: Query) throws(JournalFailure) -> [StoredEvent] {
         try readers.withReader { reader in
             let database = reader.database
@@ -81,6 +81,7 @@ public final class EventLog: Sendable {
                 [
                     .integer(after.number), .integer(query.since?.milliseconds),
                     .integer(query.until?.milliseconds), .text(query.account?.text),
+                    .integer(query.account.map { EntryKey.number(of: $0) }),
                     .integer(min(max(query.limit, 1), 10_000)),
                 ] + types
             return try select.all(values, read: Self.event).compactMap(\.self)
@@ -96,14 +97,15 @@ public final class EventLog: Sendable {
     }
 
     private static func sql(_ query: Query) -> String {
-        let marks = query.types.indices.map { "?\($0 + 6)" }.joined(separator: ", ")
+        let marks = query.types.indices.map { "?\($0 + 7)" }.joined(separator: ", ")
+        let ofAccount = query.account != nil
         return """
-            SELECT \(Reader.entryColumns) FROM entries
-            WHERE position > ?1 AND event_id IS NOT NULL AND event_key IS NOT NULL
+            SELECT \(Reader.entryColumns) FROM entries \(ofAccount ? "INDEXED BY events" : "")
+            WHERE position > ?1 AND event_key IS NOT NULL
+                AND \(ofAccount ? "account_key = ?5 AND account = ?4" : "?4 IS ?5")
                 AND (?2 IS NULL OR decided_at >= ?2) AND (?3 IS NULL OR decided_at < ?3)
-                AND \(query.account == nil ? "?4 IS NULL" : "account = ?4")
                 \(query.types.isEmpty ? "" : "AND type IN (\(marks))")
-            ORDER BY position LIMIT ?5
+            ORDER BY position LIMIT ?6
             """
     }
 

@@ -4,7 +4,7 @@ internal import RelayCore
 internal import SQLite
 
 /// A reading connection with its statements; used by one thread at a time.
-struct Reader {
+final class Reader {
     let database: Database
     private let head: Statement
     private let rows: Statement

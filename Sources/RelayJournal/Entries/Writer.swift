@@ -1,10 +1,11 @@
 internal import ConnectionEvents
+internal import Hashing
 internal import JSON
 internal import RelayCore
 internal import SQLite
 
 /// The writing connection with its statements; used by one thread at a time.
-struct Writer {
+final class Writer {
     let database: Database
     /// The position of the newest entry.
     private(set) var head: JournalPosition
@@ -31,9 +32,10 @@ struct Writer {
         lastEpoch = try counter.first(.text("last_epoch")) { $0.integer(0) } ?? 0
         insertEntry = try database.prepare(
             """
-            INSERT INTO entries(position, account, event_key, event_id, type, kind, lane, platform,
-                epoch, sequence, decided_at, numbers, state_key, state_value, body, evidence)
-            VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+            INSERT INTO entries(position, account, account_key, event_key, event_id, type, kind,
+                lane, platform, epoch, sequence, decided_at, numbers, state_key, state_value, body,
+                evidence)
+            VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
             """)
         putHead = try database.prepare(
             "INSERT INTO heads VALUES (?1, ?2) ON CONFLICT(account) DO UPDATE SET head = ?2")
@@ -63,7 +65,7 @@ struct Writer {
     }
 
     /// Writes a batch in one transaction; nothing of it stays when anything fails.
-    mutating func commit(_ batch: JournalBatch) throws -> JournalPosition {
+    func commit(_ batch: JournalBatch) throws -> JournalPosition {
         guard !batch.isEmpty else { return head }
         var position = head
         var epoch = lastEpoch
@@ -94,7 +96,7 @@ struct Writer {
         return position
     }
 
-    mutating func setPlaces(_ places: [SinkName: JournalPosition?]) throws {
+    func setPlaces(_ places: [SinkName: JournalPosition?]) throws {
         try withoutWaiting {
             for (sink, place) in places {
                 if let place {
@@ -106,7 +108,7 @@ struct Writer {
         }
     }
 
-    mutating func saveMarks(_ new: [AccountID: SealMark]) throws {
+    func saveMarks(_ new: [AccountID: SealMark]) throws {
         try withoutWaiting { try marks.save(new) }
     }
 
@@ -147,7 +149,8 @@ struct Writer {
         let facts = entry.event.map { EventFacts($0) }
         try insertEntry.run(
             .integer(position.number), .text(entry.account.text),
-            .integer(facts.map { EventKey.number(of: $0.id) }), .text(facts?.id.text),
+            .integer(EntryKey.number(of: entry.account)),
+            .integer(facts.map { EntryKey.number(of: $0.id) }), .text(facts?.id.text),
             .text(facts?.type.name), .text(facts?.kind.rawValue), .text(facts?.lane.rawValue),
             .text(facts?.platform), .integer(facts?.epoch), .integer(facts?.sequence),
             .integer(facts?.decidedAt.milliseconds), .text(try numbers(of: entry, facts)),
@@ -170,11 +173,16 @@ struct Writer {
     }
 }
 
-/// The front of an event's id as a number, by which an index finds it.
-enum EventKey {
-    /// The first 16 hexadecimal digits; of an id that is no such text, a sum of its bytes.
+/// Numbers by which the index of events finds an event's id and account.
+enum EntryKey {
+    /// The front of an event's id; several ids may share it.
     static func number(of id: EventID) -> Int64 {
-        if let bits = UInt64(id.text.prefix(16), radix: 16) { return Int64(bitPattern: bits) }
-        return id.text.utf8.reduce(0) { $0 &* 31 &+ Int64($1) }
+        UInt64(id.text.prefix(16), radix: 16).map { Int64(bitPattern: $0) }
+            ?? Int64(bitPattern: StableHash.of(id.text))
+    }
+
+    /// A hash of an account's id; several accounts may share it.
+    static func number(of account: AccountID) -> Int64 {
+        Int64(bitPattern: StableHash.of(account.text))
     }
 }

@@ -90,6 +90,8 @@ struct ImportPlan {
             if (index + 1) % 10_000 == 0 { progress?(index + 1, entries.count) }
         }
         guard problems.isEmpty else { throw RegisterRefusal(badLines: problems) }
+        // In the order of the table, so that each of its pages is written once.
+        accounts.sort { $0.account.id < $1.account.id }
         try remove(known.filter { $0.origin == .file && !$0.isRemoving }, except: listed, force)
     }
 
@@ -126,28 +128,41 @@ struct ImportPlan {
     ) -> [RegisterRefusal.Problem] {
         var problems: [RegisterRefusal.Problem] = []
         var lines: [AccountID: Int] = [:]
-        var owners: [[UInt8]: AccountEntry] = [:]
-        for (entry, tag) in zip(entries, tags) {
-            if let first = lines[entry.account] {
+        var owners: [TagKey: Int] = [:]
+        lines.reserveCapacity(entries.count)
+        owners.reserveCapacity(entries.count)
+        for (index, entry) in entries.enumerated() {
+            if let first = lines.updateValue(entry.line, forKey: entry.account) {
+                lines[entry.account] = first
                 problems.append(
                     .init(
                         line: entry.line,
                         "account \(entry.account) stands on line \(first) already"))
                 continue
             }
-            lines[entry.account] = entry.line
-            guard let tag else { continue }
-            if let owner = owners[tag] {
+            guard let key = tags[index].map(TagKey.init) else { continue }
+            if let first = owners.updateValue(index, forKey: key) {
+                owners[key] = first
+                let owner = entries[first]
                 problems.append(
                     .init(
                         line: entry.line,
                         "account \(entry.account) has the same credential as account"
                             + " \(owner.account) on line \(owner.line)"))
-            } else {
-                owners[tag] = entry
             }
         }
         return problems
+    }
+
+    /// A tag as a key of a table: two words hash faster than an array of bytes.
+    private struct TagKey: Hashable {
+        let high: UInt64
+        let low: UInt64
+
+        init(_ tag: [UInt8]) {
+            high = tag.prefix(8).reduce(0) { $0 << 8 | UInt64($1) }
+            low = tag.dropFirst(8).prefix(8).reduce(0) { $0 << 8 | UInt64($1) }
+        }
     }
 
     /// Credentials that an account added by command has already.

@@ -18,6 +18,8 @@ public final class AccountRegister: Register {
     public init(_ file: JournalFile) throws(JournalFailure) {
         self.file = file
         let database = try file.connect()
+        // An import of a million rows stays in memory until it is committed.
+        try reporting(file.path) { try database.execute("PRAGMA cache_size = -65536") }
         connection = Lock(try reporting(file.path) { try RegisterConnection(database) })
     }
 
