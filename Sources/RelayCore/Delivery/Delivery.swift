@@ -21,7 +21,7 @@ public struct Delivery: Sendable {
         public internal(set) var failure: PublishFailure?
         /// How many entries its next run may have.
         public internal(set) var limit: Int
-        /// Failures in a row, for the back-off.
+        /// Failures of its own in a row, for the back-off.
         var failures = 0
     }
 
@@ -53,7 +53,8 @@ public struct Delivery: Sendable {
         case stopped(PublishFailure)
     }
     private var state: State
-    private var openFailures = 0
+    /// How often the publisher was closed since the other side last took something.
+    private var closings = 0
     private var turn = 0
 
     /// A delivery that begins closed, each sink at its place in the journal.
@@ -108,39 +109,32 @@ public struct Delivery: Sendable {
     }
 
     /// The publisher is open, and each sink's place is settled.
+    ///
+    /// What failed before counts as failing until something is published, or the other side is reached:
+    /// a broker that opens and then takes nothing is no recovery.
     public mutating func opened(places: [SinkName: JournalPosition]) {
         state = .open
-        openFailures = 0
         for index in lanes.indices {
-            lanes[index].failures = 0
-            lanes[index].blockedUntil = nil
-            lanes[index].failingSince = nil
-            lanes[index].failure = nil
             if let place = places[lanes[index].plan.name] { lanes[index].place = place }
         }
     }
 
     /// The other side was reached while there was nothing to publish.
     public mutating func reached() {
-        for index in lanes.indices where lanes[index].blockedUntil == nil {
-            lanes[index].failures = 0
-            lanes[index].failingSince = nil
-            lanes[index].failure = nil
-        }
+        closings = 0
+        for index in lanes.indices where lanes[index].failures == 0 { recover(index) }
     }
 
     /// A run is acknowledged.
     public mutating func published(_ run: Run) {
         for part in run.parts {
+            closings = 0
             guard let index = lanes.firstIndex(where: { $0.plan.name == part.sink }) else {
                 continue
             }
             lanes[index].place = part.place
-            lanes[index].failures = 0
-            lanes[index].blockedUntil = nil
-            lanes[index].failingSince = nil
-            lanes[index].failure = nil
             lanes[index].limit = min(Self.runLimit, lanes[index].limit * 2)
+            recover(index)
         }
     }
 
@@ -148,43 +142,67 @@ public struct Delivery: Sendable {
     public mutating func failed(
         _ failure: PublishFailure, sinks: [SinkName], entries: Int, now: Instant
     ) {
+        if case .stopped = state { return }
         switch failure.kind {
         case .misconfigured, .takenOver:
+            noteEverywhere(failure, now: now)
             state = .stopped(failure)
-            for lane in lanes { fail(lane.plan.name, failure, now: now) }
         case .reopen, .unavailable:
-            for lane in lanes { fail(lane.plan.name, failure, now: now) }
-            state = .closed(at: now + Self.backOff(openFailures))
-            openFailures += 1
-        case .again:
-            for sink in sinks {
-                fail(sink, failure, now: now)
-                block(sink, now: now)
-            }
+            close(failure, now: now)
+        case .again, .refusedSink, .refusedRecord:
+            guard isOpen else { return close(failure, now: now) }
+            hold(failure, sinks: sinks, entries: entries, now: now)
+        }
+    }
+
+    /// The whole publisher is in trouble: it is opened anew, the later the more often in a row.
+    private mutating func close(_ failure: PublishFailure, now: Instant) {
+        noteEverywhere(failure, now: now)
+        state = .closed(at: now + Self.backOff(closings))
+        closings += 1
+    }
+
+    /// Some sinks are in trouble: they wait, or go on with smaller runs; the others go on.
+    private mutating func hold(
+        _ failure: PublishFailure, sinks: [SinkName], entries: Int, now: Instant
+    ) {
+        var named = sinks
+        var isHalved = false
+        switch failure.kind {
         case .refusedSink(let sink):
-            fail(sink, failure, now: now)
-            block(sink, now: now)
+            named = [sink]
         case .refusedRecord(let sink):
-            fail(sink, failure, now: now)
-            guard let index = lanes.firstIndex(where: { $0.plan.name == sink }) else { return }
-            if entries > 1 {
+            named = [sink]
+            isHalved = entries > 1
+        case .again, .reopen, .unavailable, .misconfigured, .takenOver:
+            break
+        }
+        if !lanes.contains(where: { named.contains($0.plan.name) }) { named = sinks }
+        for index in lanes.indices where named.contains(lanes[index].plan.name) {
+            note(failure, of: index, now: now)
+            lanes[index].failures += 1
+            if isHalved {
                 lanes[index].limit = max(1, entries / 2)
             } else {
-                block(sink, now: now)
+                lanes[index].blockedUntil = now + Self.backOff(lanes[index].failures - 1)
             }
         }
     }
 
-    private mutating func fail(_ sink: SinkName, _ failure: PublishFailure, now: Instant) {
-        guard let index = lanes.firstIndex(where: { $0.plan.name == sink }) else { return }
+    private mutating func noteEverywhere(_ failure: PublishFailure, now: Instant) {
+        for index in lanes.indices { note(failure, of: index, now: now) }
+    }
+
+    private mutating func note(_ failure: PublishFailure, of index: Int, now: Instant) {
         lanes[index].failure = failure
-        lanes[index].failures += 1
         lanes[index].failingSince = lanes[index].failingSince ?? now
     }
 
-    private mutating func block(_ sink: SinkName, now: Instant) {
-        guard let index = lanes.firstIndex(where: { $0.plan.name == sink }) else { return }
-        lanes[index].blockedUntil = now + Self.backOff(lanes[index].failures - 1)
+    private mutating func recover(_ index: Int) {
+        lanes[index].failures = 0
+        lanes[index].blockedUntil = nil
+        lanes[index].failingSince = nil
+        lanes[index].failure = nil
     }
 
     /// 100 ms, doubling to 5 s.

@@ -19,16 +19,17 @@ public enum Reconciliation: Hashable, Sendable {
     ///   - isEmpty: whether the journal holds neither belief nor event.
     ///   - eventThere: the id of the journal's event at the progress's position; nil when there is no
     ///     event there, or it was pruned.
+    ///   - tail: the position of the oldest entry still there, which tells these two apart; nil when it
+    ///     is not known.
     public static func decide(
         progress: Progress?, journal: JournalID, head: JournalPosition, place: JournalPosition,
-        isEmpty: Bool, eventThere: EventID?
+        isEmpty: Bool, eventThere: EventID?, tail: JournalPosition? = nil
     ) -> Reconciliation {
         guard let progress else { return .resume(place) }
         guard progress.journal == journal else { return isEmpty ? .lost : .foreign }
         guard progress.position <= head else { return .restored }
-        if let eventThere, let published = progress.eventID, eventThere != published {
-            return .restored
-        }
+        let isKept = progress.position > .start && tail.map { $0 <= progress.position } ?? false
+        if eventThere != nil || isKept, eventThere != progress.eventID { return .restored }
         return .resume(max(progress.position, place))
     }
 }

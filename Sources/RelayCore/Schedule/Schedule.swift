@@ -1,37 +1,5 @@
 internal import ConnectionEvents
 
-/// What polling may spend, and how fresh it is to be.
-public struct ScheduleRules: Hashable, Sendable {
-    /// Requests a second, all accounts together.
-    public var budget: Double
-    /// Requests a second with one credential.
-    public var perAccount: Double
-    /// No account is walked more often, but to confirm or when asked.
-    public var fastest: Duration
-    /// No account that answers waits longer, while the budget suffices.
-    public var slowest: Duration
-    /// Requests under way at once.
-    public var places: Int
-
-    /// Rules, field by field; the defaults are the contract's.
-    public init(
-        budget: Double = 200, perAccount: Double = 2, fastest: Duration = .seconds(2),
-        slowest: Duration = .seconds(60), places: Int = 64
-    ) {
-        self.budget = budget
-        self.perAccount = perAccount
-        self.fastest = fastest
-        self.slowest = slowest
-        self.places = places
-    }
-
-    /// How soon a walk is repeated that was refused, or that misses a row.
-    public var confirmAfter: Duration { min(slowest, max(fastest, .seconds(5))) }
-
-    /// The longest that failing and blind accounts are left alone.
-    public var longestBackOff: Duration { max(slowest, .seconds(300)) }
-}
-
 /// Who is walked next, under the budgets.
 ///
 /// The simple form: every account as often as the budget allows, between `fastest` and `slowest`,
@@ -78,6 +46,8 @@ public struct Schedule: Sendable {
         var isTroubled: Bool { failures > 0 }
         /// Asked for while it was under way.
         var isHastened = false
+        /// Given a new credential while it was under way.
+        var isRenewed = false
     }
 
     let rules: ScheduleRules
@@ -89,11 +59,17 @@ public struct Schedule: Sendable {
     private var random: SeededRandom
     private var troubledWalking = 0
     private var admitted = 0
+    /// How many accounts the start will admit, so that the first ones know how long a cycle will be.
+    private let expected: Int
     private var pagesPerWalk = 1.0
 
     /// An empty schedule.
-    public init(rules: ScheduleRules, seed: UInt64, now: Instant) {
+    ///
+    /// - Parameter expecting: how many accounts are about to be admitted with a phase; without it the
+    ///   first of many would all fall into the short cycle of few.
+    public init(rules: ScheduleRules, seed: UInt64, now: Instant, expecting: Int = 0) {
         self.rules = rules
+        expected = expecting
         budget = TokenBucket(rate: rules.budget, burst: .milliseconds(10), now: now)
         random = SeededRandom(seed: seed)
     }
@@ -102,7 +78,7 @@ public struct Schedule: Sendable {
     public var active: Int { admitted }
 
     /// How often an account is walked now, if it asks for nothing of its own.
-    public var cycle: Duration { interval(slowest: rules.slowest) }
+    public var cycle: Duration { interval(slowest: rules.slowest, accounts: admitted) }
 
     /// Whether the budget suffices to walk every account within `slowest`.
     public var isBudgetSufficient: Bool {
@@ -120,23 +96,29 @@ public struct Schedule: Sendable {
     ) {
         while slots.count <= slot { slots.append(Slot()) }
         precondition(!slots[slot].isAdmitted, "a slot is admitted once")
+        let kept = slots[slot].notBefore
         slots[slot] = Slot()
         slots[slot].isAdmitted = true
         slots[slot].interval = Int32(clamping: interval?.wholeMilliseconds ?? 0)
-        slots[slot].notBefore = (now + .seconds(1 / rules.perAccount)).nanoseconds
+        slots[slot].notBefore = max(kept, emptyBucket(now))
         admitted += 1
-        let wait = phase.map { .seconds(self.interval(of: slot).inSeconds * $0) } ?? Duration.zero
-        queue(slot, due: now + wait)
+        let cycle = self.interval(of: slot, accounts: max(admitted, expected))
+        queue(slot, due: now + (phase.map { .seconds(cycle.inSeconds * $0) } ?? .zero))
     }
 
     /// Takes an account out; a walk under way must be dropped by the caller.
-    public mutating func retire(_ slot: Int) {
+    ///
+    /// - Parameter pausing: the slot stays the account's; admitted again, it still leaves the server
+    ///   alone for as long as that had asked.
+    public mutating func retire(_ slot: Int, pausing: Bool = false) {
         precondition(slots[slot].isAdmitted, "only an admitted slot is retired")
+        let notBefore = slots[slot].notBefore
         if slots[slot].isWalking, slots[slot].isTroubled { troubledWalking -= 1 }
         steady.remove(slot)
         troubled.remove(slot)
         pages.remove(slot)
         slots[slot] = Slot()
+        if pausing { slots[slot].notBefore = notBefore }
         admitted -= 1
     }
 
@@ -144,21 +126,25 @@ public struct Schedule: Sendable {
     public mutating func setInterval(_ slot: Int, _ interval: Duration?, now: Instant) {
         slots[slot].interval = Int32(clamping: interval?.wholeMilliseconds ?? 0)
         guard let due = steady.due(of: slot) else { return }
-        queue(slot, due: min(due, now + self.interval(of: slot)))
+        queue(slot, due: min(due, now + self.interval(of: slot, accounts: admitted)))
     }
 
     /// Walks an account as soon as its bucket allows: a command, a hint, a new credential.
     ///
-    /// - Parameter afresh: forget failures, as a new credential does.
+    /// Nothing happens when it is not admitted.
+    ///
+    /// - Parameter afresh: the credential is new: forget failures, and what the server asked of the
+    ///   old one; its bucket is empty.
     public mutating func hasten(_ slot: Int, afresh: Bool, now: Instant) {
-        guard slots[slot].isAdmitted else { return }
+        guard slots.indices.contains(slot), slots[slot].isAdmitted else { return }
         if slots[slot].isWalking {
             slots[slot].isHastened = true
+            slots[slot].isRenewed = slots[slot].isRenewed || afresh
             return
         }
         steady.remove(slot)
         troubled.remove(slot)
-        if afresh { slots[slot].failures = 0 }
+        if afresh { renew(slot, now: now) }
         queue(slot, due: now)
     }
 
@@ -203,47 +189,62 @@ public struct Schedule: Sendable {
         pages.remove(slot)
         slots[slot].isWalking = false
         let began = Instant(nanoseconds: slots[slot].began)
+        let rules = rules(of: slot)
         var due = now
         switch outcome {
         case .sealed(let count, let confirm):
             slots[slot].failures = 0
             pagesPerWalk += (Double(max(1, count)) - pagesPerWalk) * 0.01
-            due = confirm ? now + rules.confirmAfter : began + jittered(interval(of: slot))
+            due =
+                confirm
+                ? now + rules.confirmAfter
+                : began + jittered(interval(of: slot, accounts: admitted))
         case .refused:
             slots[slot].failures = 0
             due = now + rules.confirmAfter
         case .blind, .failed:
-            due = now + backOff(slot)
+            due = now + backOff(slot, rules: rules)
         case .throttled(let wait):
             slots[slot].notBefore = max(slots[slot].notBefore, (now + wait).nanoseconds)
             due = now + wait
         case .dropped:
             break
         }
-        if slots[slot].isHastened {
-            slots[slot].isHastened = false
-            due = now
-        }
-        queue(slot, due: max(due, now))
-        return max(.zero, due - now)
+        if slots[slot].isRenewed { renew(slot, now: now) }
+        if slots[slot].isHastened { due = now }
+        slots[slot].isRenewed = false
+        slots[slot].isHastened = false
+        return queue(slot, due: max(due, now)) - now
+    }
+
+    /// When a bucket that is empty now has its first token.
+    private func emptyBucket(_ now: Instant) -> Int64 {
+        (now + .seconds(1 / rules.perAccount)).nanoseconds
     }
 
     private mutating func spend(_ slot: Int, now: Instant) {
-        slots[slot].notBefore = (now + .seconds(1 / rules.perAccount)).nanoseconds
+        slots[slot].notBefore = emptyBucket(now)
     }
 
-    private mutating func queue(_ slot: Int, due: Instant) {
+    private mutating func renew(_ slot: Int, now: Instant) {
+        slots[slot].failures = 0
+        slots[slot].notBefore = emptyBucket(now)
+    }
+
+    @discardableResult
+    private mutating func queue(_ slot: Int, due: Instant) -> Instant {
         let due = max(due, Instant(nanoseconds: slots[slot].notBefore))
         if slots[slot].isTroubled {
             troubled.set(slot, due: due)
         } else {
             steady.set(slot, due: due)
         }
+        return due
     }
 
     /// Doubles from the confirming interval to the longest, less up to a fifth, so that none march
     /// in step.
-    private mutating func backOff(_ slot: Int) -> Duration {
+    private mutating func backOff(_ slot: Int, rules: ScheduleRules) -> Duration {
         let doublings = min(Int(slots[slot].failures), 20)
         slots[slot].failures = UInt8(min(doublings + 1, 255))
         let full = min(
@@ -252,17 +253,27 @@ public struct Schedule: Sendable {
     }
 
     /// Up to a tenth earlier, never later, so that `slowest` stays a promise and clumps dissolve.
+    ///
+    /// Less where the budget is nearly spent: walks that come early are paid for by others that come
+    /// late, and with nothing to spare everyone goes in turn.
     private mutating func jittered(_ interval: Duration) -> Duration {
-        max(rules.fastest, .seconds(interval.inSeconds * (1 - 0.1 * random.unit())))
+        let least = Double(admitted) * pagesPerWalk / rules.budget
+        let spare = 1 - least / interval.inSeconds
+        let share = min(0.1, max(0, 2 * (spare - 0.02)))
+        return max(rules.fastest, .seconds(interval.inSeconds * (1 - share * random.unit())))
     }
 
-    private func interval(of slot: Int) -> Duration {
+    private func rules(of slot: Int) -> ScheduleRules {
         let own = slots[slot].interval
-        return interval(slowest: own > 0 ? .milliseconds(Int64(own)) : rules.slowest)
+        return rules.with(interval: own > 0 ? .milliseconds(Int64(own)) : nil)
     }
 
-    private func interval(slowest: Duration) -> Duration {
-        let fair = Double(admitted) * pagesPerWalk / (0.95 * rules.budget)
+    private func interval(of slot: Int, accounts: Int) -> Duration {
+        interval(slowest: rules(of: slot).slowest, accounts: accounts)
+    }
+
+    private func interval(slowest: Duration, accounts: Int) -> Duration {
+        let fair = Double(accounts) * pagesPerWalk / (0.95 * rules.budget)
         return max(rules.fastest, .seconds(min(fair, 0.95 * slowest.inSeconds)))
     }
 }

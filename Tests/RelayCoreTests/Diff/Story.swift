@@ -19,8 +19,7 @@ struct Story {
 
     init(_ rules: Detection = Detection(), epoch: Int64 = 1000) throws {
         self.rules = rules
-        belief = Belief(
-            meeting: try #require(AccountID("acct")), epoch: epoch, incarnation: 1, rules: rules)
+        belief = Belief(meeting: "acct", epoch: epoch, incarnation: 1, rules: rules)
     }
 
     /// A story whose first list is its baseline, taken in by walk 1.
@@ -72,6 +71,17 @@ struct Story {
         self.rules = rules
         decision = belief.rejudge(rules: rules, decidedAt: Self.decided(walks))
         return events
+    }
+
+    /// The account is read with this credential from now on.
+    mutating func useCredential(_ tag: [UInt8]) {
+        decision = belief.useCredential(tag: tag)
+    }
+
+    /// So many walks failed, or found the bytes of the last one: nobody judged them.
+    mutating func pass(_ walks: Int64) {
+        self.walks += walks
+        decision = Decision()
     }
 
     /// The account leaves the register.
