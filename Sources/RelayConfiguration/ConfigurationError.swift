@@ -52,9 +52,17 @@ public struct ConfigurationError: Error, Hashable, Sendable {
     /// The problems in the order of their places; never empty.
     public let problems: [ConfigurationProblem]
 
+    /// The accounts file that a pipeline names in spite of its problems; nil where it names none.
+    ///
+    /// For a caller that wants to tell the problems of both files at once.
+    public let accountsFile: String?
+
     /// Makes an error of at least one problem.
-    public init(_ kind: Kind, _ problems: [ConfigurationProblem]) {
+    public init(
+        _ kind: Kind, _ problems: [ConfigurationProblem], accountsFile: String? = nil
+    ) {
         precondition(!problems.isEmpty, "an error without a problem")
+        self.accountsFile = accountsFile
         self.kind = kind
         self.problems = problems.sorted()
     }

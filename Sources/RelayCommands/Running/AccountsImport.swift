@@ -1,4 +1,5 @@
 internal import ConnectionEvents
+internal import Glibc
 internal import RelayConfiguration
 internal import RelayCore
 internal import RelayJournal
@@ -13,6 +14,7 @@ enum AccountsImport {
         _ pipeline: Pipeline, into register: AccountRegister, log: RelayLog, terminal: Terminal
     ) throws(CommandError) {
         guard let file = pipeline.source.accounts else { return }
+        try mustBeReadable(file, of: pipeline)
         let summary = try take(file, into: register, force: false, terminal: terminal)
         log.note(
             .info, "accounts", "accounts file taken",
@@ -20,6 +22,16 @@ enum AccountsImport {
                 "added": "\(summary.added)", "changed": "\(summary.changed)",
                 "removed": "\(summary.removed)", "unchanged": "\(summary.unchanged)",
             ])
+    }
+
+    /// A file that is not there is a mistake of the pipeline, and told at its place there.
+    static func mustBeReadable(_ file: String, of pipeline: Pipeline) throws(CommandError) {
+        guard unsafe access(file, R_OK) != 0 else { return }
+        let reason = errno == ENOENT ? "does not exist" : "cannot be read"
+        throw CommandError(
+            ConfigurationError(
+                .unreadable,
+                [pipeline.problem(at: "source.accounts", "the accounts file \(file) \(reason)")]))
     }
 
     /// Takes a file: all of it, or nothing.

@@ -99,6 +99,16 @@ struct Assembly {
             instance: Self.instance)
     }
 
+    /// What librdkafka has against the pipeline's properties, each at its place.
+    var propertyProblems: [ConfigurationProblem] {
+        pipeline.kafka.properties.flatMap { property in
+            var configuration = KafkaConfiguration()
+            guard case .text(let text) = property.value else { return [ConfigurationProblem]() }
+            configuration.set(property.name, text)
+            return configuration.problems().map { property.place.problem($0.reason) }
+        }
+    }
+
     /// librdkafka's properties, ours and the pipeline's.
     func client(embedded: EmbeddedBroker?) throws(CommandError) -> KafkaConfiguration {
         var configuration = KafkaConfiguration()

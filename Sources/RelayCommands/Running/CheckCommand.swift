@@ -36,7 +36,7 @@ enum CheckCommand {
             check.api(accounts.first)
             check.broker()
         }
-        return check.end()
+        return try check.end()
     }
 }
 
@@ -50,8 +50,8 @@ private struct Check {
 
     let workshop: Workshop
     let terminal: Terminal
-    private var problems = 0
-    private var unreachable = 0
+    private var problems: [String] = []
+    private var unreachable: [String] = []
 
     init(workshop: Workshop, terminal: Terminal) {
         self.workshop = workshop
@@ -66,18 +66,23 @@ private struct Check {
     func note(_ text: String) { terminal.print("note   \(text)") }
 
     private mutating func problem(_ text: String) {
-        problems += 1
-        terminal.print("wrong  \(text)")
+        problems += text.split(separator: "\n").map { line in
+            String(line.drop { $0 == " " })
+        }
     }
 
-    private mutating func away(_ text: String) {
-        unreachable += 1
-        terminal.print("away   \(text)")
-    }
+    private mutating func away(_ text: String) { unreachable.append(text) }
 
-    func end() -> ExitCode {
-        if problems > 0 { return .configuration }
-        return unreachable > 0 ? .unavailable : .ok
+    /// Says everything that is wrong at once.
+    func end() throws(CommandError) -> ExitCode {
+        let all = problems + unreachable
+        guard !all.isEmpty else { return .ok }
+        let text =
+            all.count == 1
+            ? all[0]
+            : "\(all.count) problems:\n  "
+                + all.joined(separator: "\n  ")
+        throw CommandError(problems.isEmpty ? .unavailable : .configuration, text)
     }
 
     mutating func secrets() {
@@ -91,13 +96,14 @@ private struct Check {
         var found: [AccountID: Secret] = [:]
         if let file = pipeline.source.accounts {
             do throws(CommandError) {
+                try AccountsImport.mustBeReadable(file, of: pipeline)
                 let entries = try AccountsImport.entries(of: file)
                 for entry in entries {
                     if let credential = entry.credential { found[entry.account] = credential }
                 }
                 ok("accounts file: \(entries.count) accounts")
             } catch {
-                for line in error.message.split(separator: "\n") { problem(String(line)) }
+                problem(error.message)
             }
         }
         if unsafe access(pipeline.journal.sqlite, F_OK) == 0 {
@@ -116,7 +122,7 @@ private struct Check {
         } else {
             note("journal: \(pipeline.journal.sqlite) is not there yet; `run` makes it")
         }
-        if found.isEmpty, problems == 0 {
+        if found.isEmpty, problems.isEmpty {
             note(
                 "no account yet: add one with 'trax-relay accounts add ID -c \(pipeline.file)'")
         }

@@ -4,6 +4,7 @@ internal import Glibc
 internal import RelayConfiguration
 internal import RelayCore
 internal import RelayJournal
+internal import RelayRuntime
 
 /// A pipeline file read, and what commands open from it.
 struct Workshop {
@@ -19,8 +20,10 @@ struct Workshop {
         do throws(ConfigurationError) {
             pipeline = try Pipeline(file: pipelineFile)
         } catch {
-            throw CommandError(error)
+            throw CommandError(error.withAccountsProblems())
         }
+        let refused = Assembly(pipeline: pipeline, log: .standardError).propertyProblems
+        guard refused.isEmpty else { throw CommandError(ConfigurationError(.invalid, refused)) }
     }
 
     /// Opens the journal's file.
@@ -78,6 +81,19 @@ struct Workshop {
                     + " 128 of them.")
         }
         return id
+    }
+}
+
+extension ConfigurationError {
+    /// The same with what is wrong in the accounts file that the pipeline names.
+    func withAccountsProblems() -> ConfigurationError {
+        guard let accountsFile else { return self }
+        do throws(ConfigurationError) {
+            _ = try AccountsFile(file: accountsFile)
+            return self
+        } catch {
+            return ConfigurationError(kind, problems + error.problems)
+        }
     }
 }
 

@@ -167,7 +167,11 @@ struct OptionReader {
             let name = "\(path)[\(index)]"
             guard let expanded = expanded(element, path: name) else { continue }
             if let objection = rule.objection(expanded.text) {
-                refuse(element.position, "`\(name)` \(objection)")
+                let quoted =
+                    expanded.isFromEnvironment ? nil : OptionValues.quotation(expanded.text)
+                refuse(
+                    element.position,
+                    "`\(name)` " + (quoted.map { "is `\($0)`: it " } ?? "") + objection)
             } else {
                 result.append(PlacedText(text: expanded.text, position: element.position))
             }

@@ -40,7 +40,7 @@ enum OptionValues {
     }
 
     /// Numbers and words as short as ours are quoted; anything longer may be a secret gone astray.
-    private static func quotation(_ text: String) -> String? {
+    static func quotation(_ text: String) -> String? {
         let isShort = (1...24).contains(text.utf8.count)
         return isShort && text.utf8.allSatisfy { $0 >= 0x20 && $0 < 0x7F && $0 != 0x60 }
             ? text : nil

@@ -42,7 +42,12 @@ extension Pipeline {
         let root = document.root ?? YAMLNode(emptyMappingAt: start)
         let settings = reader.section(root, OptionTable.pipeline, path: "")
         Consistency.check(settings, &reader)
-        guard reader.problems.isEmpty else { throw ConfigurationError(.invalid, reader.problems) }
+        guard reader.problems.isEmpty else {
+            let accounts = settings.section("source")?.text("accounts")
+            throw ConfigurationError(
+                .invalid, reader.problems,
+                accountsFile: accounts.map { Files.resolve($0, besides: file) })
+        }
         self.init(settings, file: file)
     }
 

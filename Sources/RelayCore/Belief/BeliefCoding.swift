@@ -1,4 +1,5 @@
 public import ConnectionEvents
+internal import Crypto
 public import JSON
 
 // Beliefs are stored as JSON: small, readable in a support case, and open to new fields. A field that
@@ -15,7 +16,7 @@ extension BeliefHead {
             "rules": .string(String(rulesDigest, radix: 16)),
         ]
         if !credentialTag.isEmpty {
-            object["credential"] = .array(credentialTag.map { .number(JSONNumber(Int64($0))) })
+            object["credential"] = .string(Hex.encode(credentialTag))
         }
         if let lastSealed { object["lastSealed"] = .string(lastSealed.description) }
         if let refusal { object["refusal"] = refusal.json }
@@ -36,9 +37,7 @@ extension BeliefHead {
             rulesDigest: rules)
         self.sequence = sequence
         isBaselined = object["baselined"]?.boolValue ?? false
-        credentialTag =
-            object["credential"]?.arrayValue?
-            .compactMap { $0.integerValue.flatMap { UInt8(exactly: $0) } } ?? []
+        credentialTag = object["credential"]?.stringValue.flatMap { Hex.decode($0) } ?? []
         lastSealed = object["lastSealed"]?.stringValue.flatMap { WalkID($0) }
         refusal = object["refusal"].flatMap { Refusal(json: $0) }
         blindSince = object.timestamp("blindSince")
