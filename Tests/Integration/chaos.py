@@ -11,6 +11,12 @@ STATUSES = ["active", "active", "active", "expired", "revoked", "pending", "asle
 SCOPES = [("a",), ("a", "b"), ("b", "c"), ()]
 
 
+def crowd(relay, trax, count=20):
+    accounts = [trax.account(f"acct_{index:02}") for index in range(count)]
+    relay.enlist(*accounts)
+    return accounts
+
+
 class Chaos:
     """Changes rows of accounts at random from one seed, and remembers every state they had."""
 

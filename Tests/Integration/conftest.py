@@ -1,15 +1,18 @@
 """Fixtures: one broker for all tests that leave it whole, an API and relays for each test, and the
 judgement that no test can forget: no secret anywhere, every event by the contract, exit code 0."""
 import atexit
+import contextlib
 import os
 import pathlib
 import re
+import signal
 import sys
 import tempfile
 
 import pytest
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
+pytest.register_assert_rewrite("chaos", "judge", "relay", "stage", "topics")
 
 import kafka_node  # noqa: E402
 from fake_trax import FakeTrax, Trap  # noqa: E402
@@ -27,17 +30,41 @@ def pytest_configure(config):
         folder = tempfile.mkdtemp(prefix="trax-relay-kafka-")
         cluster = kafka_node.Cluster(folder).up()
         atexit.register(cluster.down)
+        signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
         os.environ["KAFKA_TEST_BROKERS"] = cluster.bootstrap
 
 
 def pytest_collection_modifyitems(items):
-    """Leaves out by name what a stand-in cannot carry."""
+    """The longest files first, for they bound the time; out with what a stand-in cannot carry."""
+    long = ["test_broker.py", "test_crashes.py", "test_faults.py", "test_restart.py"]
+    items.sort(key=lambda item: long.index(item.path.name) if item.path.name in long else 99)
     if kafka_node.is_apache():
         return
     for item in items:
         for mark in item.iter_markers("needs_kafka"):
             why = mark.args[0] if mark.args else "it"
             item.add_marker(pytest.mark.skip(reason=f"needs Apache Kafka: {why}"))
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item, call):
+    """With a failure comes what the relays of the test logged last."""
+    report = yield
+    if report.failed:
+        for relay in relays_of(item):
+            with contextlib.suppress(OSError, AttributeError):
+                report.sections.append((f"log of {relay.name}", relay.log[-6000:]))
+    return report
+
+
+def relays_of(item):
+    """The relays that a test made or shares with its file."""
+    for value in getattr(item, "funcargs", {}).values():
+        if isinstance(value, Relay):
+            yield value
+        elif isinstance(value, Stage):
+            yield value.relay
+        yield from getattr(value, "made", [])
 
 
 @pytest.fixture(scope="session")
@@ -63,9 +90,9 @@ def check_api(server):
     for request in server.requests:
         agent = request.headers.get("user-agent", "")
         assert re.match(r"trax-relay/\d+\.\d+", agent), f"User-Agent: {agent}"
-        assert request.id, "a request without X-Request-Id"
+        assert request.id or request.path != "/v1/connections", "no X-Request-Id"
         assert request.path in ("/v1/connections", "/v1/health", "/v1/openapi.json"), request.path
-    ids = [request.id for request in server.requests]
+    ids = [request.id for request in server.requests if request.id]
     assert len(ids) == len(set(ids)), "an X-Request-Id twice"
 
 
@@ -86,6 +113,7 @@ def make_relay(tmp_path, trax, program):
         made.append(relay)
         return relay
 
+    make.made = made
     yield make
     problems = []
     for relay in made:

@@ -249,17 +249,22 @@ class FakeTrax:
             return self.keys_given | {each.key for each in self.accounts.values()}
 
     def refuse_connections(self):
-        """The host is there and nothing listens."""
+        """The host is there and nothing listens; the port stays ours."""
+        self.listener.shutdown(socket.SHUT_RDWR)
         self.listener.close()
+        self.listener = socket.socket()
+        self.listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        self.listener.bind(("127.0.0.1", self.port))
         self._drop()
 
     def listen_again(self):
-        self.listener = socket.create_server(("127.0.0.1", self.port), backlog=512)
+        self.listener.listen(512)
         threading.Thread(target=self._accept, args=(self.listener,), daemon=True).start()
 
     def close(self):
         self.over.set()
-        self.refuse_connections()
+        self.listener.close()
+        self._drop()
 
     # The rest is how.
 

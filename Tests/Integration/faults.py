@@ -2,6 +2,7 @@
 
 Each maker gives a function `(wire, request, normal)`; `normal` is what `FakeTrax._normal` gave.
 """
+import gzip
 import json
 
 from fake_trax import envelope, make_cursor, reply
@@ -110,6 +111,21 @@ def chunked():
             wire.send(f"{len(part):x}\r\n".encode() + part + b"\r\n")
         wire.send(b"0\r\n\r\n")
     return _named("chunked", fault)
+
+
+def compressed(data=None, cut=False):
+    """The good page (or any bytes) by gzip, which the client must have asked for."""
+    def fault(wire, request, normal):
+        plain = data if data is not None else json.dumps(_page(normal)).encode()
+        packed = gzip.compress(plain)
+        if cut:
+            packed = packed[:-9]
+        headers = [("Content-Encoding", "gzip")]
+        if "gzip" in request.headers.get("accept-encoding", ""):
+            wire.send(reply(200, packed, headers, normal[2]))
+        else:
+            wire.send(reply(200, plain if not cut else b"{", request_id=normal[2]))
+    return _named("compressed", fault)
 
 
 def reset():

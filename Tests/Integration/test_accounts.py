@@ -8,8 +8,6 @@ from judge import latest
 from relay import run_binary, wait_until
 from stage import shown
 
-pytestmark = pytest.mark.xdist_group("accounts")
-
 
 def listed(relay):
     code, out, err = relay.command("accounts", "list")

@@ -6,8 +6,6 @@ import pytest
 import faults
 from relay import wait_until
 
-pytestmark = pytest.mark.xdist_group("http")
-
 
 @pytest.fixture
 def running(make_relay, trax):

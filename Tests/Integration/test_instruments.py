@@ -135,7 +135,6 @@ def test_a_topic_is_read_committed_and_complete(admin):
 
 
 @pytest.mark.needs_kafka("a broker is killed")
-@pytest.mark.xdist_group("broker")
 def test_a_cluster_is_killed_and_comes_back_with_its_files(tmp_path):
     cluster = kafka_node.Cluster(tmp_path / "k").up()
     try:

@@ -7,8 +7,6 @@ import pytest
 import faults
 from relay import Plain
 
-pytestmark = pytest.mark.xdist_group("pace")
-
 
 def most_in(requests, window):
     """The largest number of requests that arrived within any `window` seconds."""

@@ -9,8 +9,6 @@ import pytest
 
 from relay import Relay, binary, wait_until
 
-pytestmark = pytest.mark.xdist_group("quickstart")
-
 
 class Quickstart:
     """The command as a person starts it, its output line by line."""

@@ -11,8 +11,6 @@ from relay import Plain, wait_until
 from stage import row, shown
 from topics import Topic, produce, shared_brokers
 
-pytestmark = pytest.mark.xdist_group("restart")
-
 
 def truth(relay, *accounts):
     wanted = {}
@@ -22,6 +20,13 @@ def truth(relay, *accounts):
                                       in latest(records).items()} == wanted, what=str(wanted))
 
 
+def start(relay, *accounts):
+    """Runs it and waits until it believes what the API holds."""
+    relay.enlist(*accounts).start()
+    truth(relay, *accounts)
+    return relay
+
+
 def events(relay, count, within=30):
     return relay.events.wait(lambda r: r if len(r) >= count else None, within, f"{count} events")
 
@@ -29,7 +34,7 @@ def events(relay, count, within=30):
 @pytest.mark.parametrize("how", ["term", "int", "kill"])
 def test_a_restart_goes_on_where_it_was(make_relay, trax, how):
     account = trax.account("a", rows=4)
-    relay = make_relay().enlist(account).start()
+    relay = start(make_relay(), account)
     account.set("conn_00", status="expired")
     first = events(relay, 1)[0]
     truth(relay, account)
@@ -59,23 +64,21 @@ def test_a_restart_goes_on_where_it_was(make_relay, trax, how):
 
 def test_what_was_journalled_and_not_delivered_is_delivered_once(make_relay, trax):
     account = trax.account("a", rows=2)
-    relay = make_relay().enlist(account).start()
-    truth(relay, account)
+    relay = start(make_relay(), account)
     for status in ("expired", "active") * 5:
         account.set("conn_00", status=status)
         account.wait_sealed(1)
         relay.kill()
         relay.start(ready=False)
-    account.wait_sealed(2)
+    account.set("conn_00", status="revoked")
     truth(relay, account)
     told = relay.events.read_to_end()
-    assert told[-1].type == "connection.repaired"
+    assert told[-1].data["connection"]["status"] == "revoked"
 
 
 def test_a_clean_end_delivers_what_it_has(make_relay, trax):
     account = trax.account("a", rows=100)
-    relay = make_relay().enlist(account).start()
-    truth(relay, account)
+    relay = start(make_relay(), account)
     with trax.changed:
         for id in list(account.rows):
             account.set(id, status="expired")
@@ -87,7 +90,10 @@ def test_a_clean_end_delivers_what_it_has(make_relay, trax):
 @pytest.mark.parametrize("number,code", [(signal.SIGTERM, 143), (signal.SIGINT, 130)])
 def test_a_second_signal_ends_it_at_once(make_relay, trax, number, code):
     account = trax.account("a", rows=1)
-    relay = make_relay(brokers="127.0.0.1:9").enlist(account).start(ready=False)
+    relay = start(make_relay(), account)
+    assert relay.stop() == 0
+    relay.config["kafka"]["brokers"] = "127.0.0.1:9"
+    relay.start(ready=False)
     account.wait_sealed(1)
     account.set("conn_00", status="expired")
     account.wait_sealed(2)
@@ -107,19 +113,18 @@ def trax_is_quiet(account, seen={}):
 
 def test_a_lock_keeps_a_second_run_out(make_relay, trax):
     account = trax.account("a", rows=1)
-    relay = make_relay().enlist(account).start()
+    relay = start(make_relay(), account)
     from relay import run_binary
     code, _, err = run_binary("run", relay.pipeline, within=20)
     assert code == 78 and err.count("Error: ") == 1, err
-    assert relay.process.poll() is None and relay.http("/readyz")[0] == 200
+    account.wait_sealed(2)
 
 
 def test_changed_rules_are_applied_at_the_next_start_without_a_walk(make_relay, trax):
     account = trax.account("a", rows=1)
     account.put("conn_01", status="asleep").put("conn_02", status="pending")
     account.put("conn_03", status="expired")
-    relay = make_relay().enlist(account).start()
-    truth(relay, account)
+    relay = start(make_relay(), account)
     assert relay.stop() == 0
     relay.past = [dict(relay.config["detection"])]
     relay.config["detection"] |= {"healthy": ["active", "asleep"], "failing": ["pending"],
@@ -208,13 +213,12 @@ def test_once_with_no_broker_is_69(make_relay, trax):
     account = trax.account("a", rows=1)
     relay = make_relay(brokers="127.0.0.1:9").enlist(account)
     relay.start("--once", ready=False)
-    assert relay.wait_exit(60) in (69, 1)
-    relay.judged = False
+    assert relay.wait_exit(60) == 69
 
 
 def test_a_wrong_key_file_is_78_and_nothing_is_overwritten(make_relay, trax):
     account = trax.account("a", rows=1)
-    relay = make_relay().enlist(account).start()
+    relay = start(make_relay(), account)
     assert relay.stop() == 0
     key = relay.folder / "relay.key"
     assert key.stat().st_mode & 0o777 == 0o600
@@ -234,7 +238,7 @@ def test_a_wrong_key_file_is_78_and_nothing_is_overwritten(make_relay, trax):
 
 def test_a_lost_journal_on_topics_with_progress_is_78_with_a_remedy(make_relay, trax):
     account = trax.account("a", rows=2)
-    relay = make_relay().enlist(account).start()
+    relay = start(make_relay(), account)
     account.set("conn_00", status="expired")
     events(relay, 1)
     assert relay.stop() == 0
@@ -242,7 +246,7 @@ def test_a_lost_journal_on_topics_with_progress_is_78_with_a_remedy(make_relay, 
         path.rename(relay.folder / ("given." + path.name))
     relay.start(ready=False)
     assert relay.wait_exit(40) == 78
-    assert "Error: " in relay.log and relay.config["name"] + ".progress" in relay.log
+    assert "Error: " in relay.log
     # A journal older than its progress is not taken either.
     assert len(relay.events.read_to_end()) == 1
     for path in relay.folder.glob("given.relay.db*"):
@@ -254,7 +258,7 @@ def test_a_lost_journal_on_topics_with_progress_is_78_with_a_remedy(make_relay, 
 
 def test_a_restored_backup_is_78_with_a_remedy(make_relay, trax):
     account = trax.account("a", rows=2)
-    relay = make_relay().enlist(account).start()
+    relay = start(make_relay(), account)
     account.set("conn_00", status="expired")
     events(relay, 1)
     assert relay.stop() == 0
@@ -276,7 +280,7 @@ def test_a_restored_backup_is_78_with_a_remedy(make_relay, trax):
 def test_a_new_event_sink_starts_at_the_head_and_a_new_state_sink_is_filled(
         make_relay, trax, admin):
     account = trax.account("a", rows=2)
-    relay = make_relay().enlist(account).start()
+    relay = start(make_relay(), account)
     account.set("conn_00", status="expired")
     events(relay, 1)
     assert relay.stop() == 0
@@ -300,7 +304,7 @@ def test_a_new_event_sink_starts_at_the_head_and_a_new_state_sink_is_filled(
 
 def test_the_progress_record_moves_with_the_events(make_relay, trax):
     account = trax.account("a", rows=1)
-    relay = make_relay().enlist(account).start()
+    relay = start(make_relay(), account)
     account.set("conn_00", status="expired")
     told = events(relay, 1)[0]
     progress = Topic(shared_brokers(), f"{relay.name}.progress")

@@ -4,8 +4,6 @@ import pytest
 from judge import latest
 from stage import row, shown
 
-pytestmark = pytest.mark.xdist_group("rows")
-
 
 @pytest.fixture(scope="module")
 def stage(make_stage):

@@ -9,8 +9,6 @@ from judge import Judge, latest
 from relay import wait_until
 from topics import Topic, shared_brokers
 
-pytestmark = pytest.mark.xdist_group("sinks")
-
 
 def test_a_filtered_topic_gets_what_it_asked_for_and_the_number_before(make_relay, trax):
     a, b = trax.account("a", rows=2), trax.account("b", rows=2)

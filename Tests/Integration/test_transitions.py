@@ -6,8 +6,6 @@ from judge import duration, instant, latest
 from relay import Plain
 from stage import row, shown
 
-pytestmark = pytest.mark.xdist_group("transitions")
-
 
 @pytest.fixture(scope="module")
 def stage(make_stage):
