@@ -92,13 +92,3 @@ extension KafkaConfiguration: CustomStringConvertible, CustomReflectable {
     /// Shows no child, so that `dump` has no value either.
     public var customMirror: Mirror { Mirror(self, children: []) }
 }
-
-extension KafkaConfiguration {
-    /// What librdkafka has against each property, without making a client.
-    ///
-    /// Names and values are judged one by one; whether they fit together shows only with a client.
-    public func problems() -> [KafkaError] {
-        let conf = Conf()
-        return properties.compactMap { conf.set($0) }
-    }
-}

@@ -40,6 +40,8 @@ final class Courier: Sendable {
     let clock: RelayClock
     let log: RelayLog
     let head: Lock<JournalPosition>
+    /// The pipeline's name.
+    let name: String
     /// How the sinks stand.
     let published: Lock<[SinkFigures]>
     /// Whether it has opened once, and what stopped it for good.
@@ -52,9 +54,10 @@ final class Courier: Sendable {
     }
 
     init(
-        route: Route, journal: any Journal, clock: RelayClock, log: RelayLog,
+        name: String, route: Route, journal: any Journal, clock: RelayClock, log: RelayLog,
         head: Lock<JournalPosition>
     ) {
+        self.name = name
         self.route = route
         self.journal = journal
         self.clock = clock
@@ -112,9 +115,11 @@ final class Courier: Sendable {
     private func open(_ delivery: inout Delivery) {
         do throws(PublishFailure) {
             let progress = try route.publisher.open()
+            let head = head.withLock { $0 }
             let places = try Self.reconcile(
-                progress, lanes: delivery.lanes, journal: journal, head: head.withLock { $0 })
-            delivery.opened(places: places)
+                progress, lanes: delivery.lanes, journal: journal, head: head, name: name)
+            let filled = try fillStates(delivery.lanes, progress: progress, head: head)
+            delivery.opened(places: places.merging(filled) { _, filled in filled })
             status.signal { $0.hasOpened = true }
         } catch {
             note(error)

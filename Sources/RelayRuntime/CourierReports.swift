@@ -10,23 +10,24 @@ extension Courier {
     /// - Throws: `misconfigured` with the remedy where what the broker remembers does not fit the journal.
     static func reconcile(
         _ progress: [SinkName: Progress], lanes: [Delivery.Lane], journal: any Journal,
-        head: JournalPosition
+        head: JournalPosition, name: String
     ) throws(PublishFailure) -> [SinkName: JournalPosition] {
         var places: [SinkName: JournalPosition] = [:]
         do {
             let isEmpty = try head == .start && journal.heads().isEmpty
             for lane in lanes {
-                let name = lane.plan.name
-                let known = progress[name]
+                let sink = lane.plan.name
+                let known = progress[sink]
                 var eventThere: EventID?
                 if let known { eventThere = try journal.eventID(at: known.position) }
                 let decision = Reconciliation.decide(
                     progress: known, journal: journal.id, head: head, place: lane.place,
                     isEmpty: isEmpty, eventThere: eventThere)
                 switch decision {
-                case .resume(let place): places[name] = place
+                case .resume(let place): places[sink] = place
                 case .restored, .lost, .foreign:
-                    throw misfit(decision, sink: name, progress: known, journal: journal.id)
+                    throw misfit(
+                        decision, sink: sink, progress: known, journal: journal.id, name: name)
                 }
             }
         } catch let failure as JournalFailure {
@@ -40,7 +41,8 @@ extension Courier {
     }
 
     private static func misfit(
-        _ decision: Reconciliation, sink: SinkName, progress: Progress?, journal: JournalID
+        _ decision: Reconciliation, sink: SinkName, progress: Progress?, journal: JournalID,
+        name: String
     ) -> PublishFailure {
         let position = progress.map { String($0.position.number) } ?? "?"
         let other = progress?.journal.text ?? "?"
@@ -48,14 +50,14 @@ extension Courier {
         switch decision {
         case .restored:
             what =
-                "the journal \(journal) is older than what was published: the broker has delivered"
-                + " up to position \(position) of it to \(sink), and the journal's history ends"
-                + " before that or is another. Was a backup restored? Put the newest journal file"
-                + " back"
+                "topic \(name).progress says that this journal (\(journal)) has published to \(sink)"
+                + " up to position \(position), but its history ends before that or is another:"
+                + " was a backup restored? Put the newest journal file back"
         case .lost, .foreign, .resume:
             what =
-                "another journal (\(other)) has published to \(sink) up to position \(position);"
-                + " this one is \(journal). Was the journal file lost or exchanged? Put it back"
+                "topic \(name).progress says that another journal (\(other)) has published to"
+                + " \(sink) up to position \(position); this one is \(journal). Was the journal"
+                + " file lost or exchanged? Put it back"
         }
         return PublishFailure(
             kind: .misconfigured, code: "progress_misfit",

@@ -87,7 +87,9 @@ public final class Relay: Sendable {
             settings: parts.settings, clock: clock, log: parts.log, journal: journal,
             sinks: parts.routes.flatMap(\.sinks), queue: queue, head: head)
         couriers = parts.routes.map {
-            Courier(route: $0, journal: journal, clock: clock, log: parts.log, head: head)
+            Courier(
+                name: parts.settings.name, route: $0, journal: journal, clock: clock,
+                log: parts.log, head: head)
         }
     }
 
@@ -191,7 +193,8 @@ public final class Relay: Sendable {
             state.isWaitingForBroker = !remembering.isEmpty
         }
         let pollThread = OSThread(name: "poll") { [self] in
-            for courier in remembering { awaitProgress(of: courier) }
+            let limit: Duration? = once ? Self.oncePatience : nil
+            for courier in remembering { awaitProgress(of: courier, within: limit) }
             let goesOn = state.signal { state in
                 state.isWaitingForBroker = false
                 return !state.isStopping && state.failure == nil
@@ -207,10 +210,22 @@ public final class Relay: Sendable {
 
     /// A journal without belief or event walks nothing before the broker has told what it remembers:
     /// a lost disk would otherwise pass for a new relay.
-    private func awaitProgress(of courier: Courier) {
-        _ = courier.status.wait { [state] status -> Bool? in
+    ///
+    /// - Parameter limit: a round of `--once` waits no longer, and then has failed.
+    private func awaitProgress(of courier: Courier, within limit: Duration?) {
+        let ended = courier.status.wait(timeout: limit) { [state] status -> Bool? in
             status.hasOpened || status.stopped != nil || status.isStopping
                 || state.withLock { $0.isStopping } ? true : nil
+        }
+        guard ended == nil else { return }
+        let failure = courier.published.withLock { $0.compactMap(\.failure).first }
+        state.signal { state in
+            state.failure =
+                state.failure
+                ?? PublishFailure(
+                    kind: .unavailable, code: "broker_progress",
+                    reason: "nothing was walked: an empty journal waits until the broker has told"
+                        + " what was published. \(failure?.reason ?? "It does not answer.")")
         }
     }
 }

@@ -7,6 +7,8 @@ internal import Threading
 extension Relay {
     /// How often the register is looked at.
     static let registerAge: Duration = .seconds(1)
+    /// How long a round of `run --once` waits for a broker that must be asked first.
+    static let oncePatience: Duration = .seconds(30)
     /// How often the marks of sealed walks are saved.
     static let markAge: Duration = .seconds(60)
 
@@ -84,7 +86,12 @@ extension Relay {
         judgeThread?.join(timeout: deadline - clock.now)
         let isDelivered = awaitDelivery(until: deadline)
         for courier in couriers { courier.stop() }
-        for thread in courierThreads { thread.join(timeout: .seconds(5)) }
+        for (thread, courier) in zip(courierThreads, couriers)
+        where !thread.join(timeout: .seconds(1)) {
+            // Blocked in a publish that will not end in time: closing ends it.
+            courier.route.publisher.close(within: .seconds(2))
+            thread.join(timeout: .seconds(3))
+        }
         return isDelivered
     }
 

@@ -78,6 +78,28 @@ public final class KafkaPublisher: Publisher {
         }
     }
 
+    /// The keys for which a state sink's topic holds a value now.
+    public func heldKeys(
+        of sink: SinkName, isOurs: (String) -> Bool
+    ) throws(PublishFailure) -> Set<String> {
+        var held: Set<String> = []
+        do {
+            let consumer = try KafkaConsumer(settings.readerConfiguration(), log: log)
+            defer { consumer.close(timeout: .seconds(2)) }
+            try consumer.read(topic: sink.text, patience: .seconds(10)) { record in
+                let key = record.key.map { String(decoding: $0, as: UTF8.self) } ?? ""
+                guard isOurs(key) else { return }
+                if record.value == nil { held.remove(key) } else { held.insert(key) }
+            }
+        } catch let error as KafkaError {
+            throw PublishFailure(error, doing: "reading the state topic \(sink)", settings)
+        } catch {
+            throw PublishFailure(
+                kind: .unavailable, code: "state", reason: "reading \(sink): \(error)")
+        }
+        return held
+    }
+
     /// Serves the client, and asks a broker where it complained of all of them.
     public func probe() throws(PublishFailure) {
         guard let producer = state.withLock({ $0.producer }) else {
@@ -235,7 +257,7 @@ extension KafkaPublisher {
     func progress(of run: Run) -> [SinkName: Progress] {
         let epoch = lastEpoch()
         var all: [SinkName: Progress] = [:]
-        for part in run.parts {
+        for part in run.parts where !part.isFilling {
             all[part.sink] = Progress(
                 journal: settings.journal, position: part.place, eventID: part.eventID,
                 epoch: epoch, instance: settings.instance)

@@ -118,7 +118,7 @@ extension KafkaPublisher {
                 for message in part.messages { try records.put(message, of: part.sink, producer) }
             }
             sink = nil
-            for part in run.parts {
+            for part in run.parts where !part.isFilling {
                 try records.put(
                     progress: progress[part.sink], of: part.sink.text,
                     topic: settings.progressTopic, producer)
@@ -191,7 +191,7 @@ extension KafkaPublisher {
         let progress = progress(of: run)
         var places = KafkaRun()
         do throws(KafkaError) {
-            for part in run.parts {
+            for part in run.parts where !part.isFilling {
                 try places.put(
                     progress: progress[part.sink], of: part.sink.text,
                     topic: settings.progressTopic, producer)

@@ -105,7 +105,7 @@ struct Assembly {
             var configuration = KafkaConfiguration()
             guard case .text(let text) = property.value else { return [ConfigurationProblem]() }
             configuration.set(property.name, text)
-            return configuration.problems().map { property.place.problem($0.reason) }
+            return configuration.refusals().map { property.place.problem($0.reason) }
         }
     }
 

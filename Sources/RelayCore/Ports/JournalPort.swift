@@ -236,8 +236,8 @@ public struct JournalFailure: Error, Hashable, CustomStringConvertible {
 
 /// Makes belief and events durable together, and hands events out in order.
 ///
-/// One relay owns a journal. `belief`, `commit` and `saveMarks` are called by its one writer thread;
-/// the rest by any thread. Calls block on the disk.
+/// One relay owns a journal. `commit` and `saveMarks` are called by its one writer thread, the rest
+/// by any thread. Calls block on the disk.
 public protocol Journal: AnyObject, Sendable {
     /// The journal's identity.
     var id: JournalID { get }

@@ -48,11 +48,15 @@ public struct Run: Hashable, Sendable {
         public var place: JournalPosition
         /// The id of the event at the place, if there is an event.
         public var eventID: EventID?
+        /// Whether more of the same filling follows, so that the place is not yet reached.
+        public var isFilling: Bool
 
         /// One sink's share, field by field.
         public init(
-            sink: SinkName, messages: [OutboundMessage], place: JournalPosition, eventID: EventID?
+            sink: SinkName, messages: [OutboundMessage], place: JournalPosition,
+            eventID: EventID?, isFilling: Bool = false
         ) {
+            self.isFilling = isFilling
             self.sink = sink
             self.messages = messages
             self.place = place
@@ -141,6 +145,13 @@ public protocol Publisher: AnyObject, Sendable {
     /// - Returns: progress of the sinks that have any; a sink that keeps its place in the journal has none.
     func open() throws(PublishFailure) -> [SinkName: Progress]
 
+    /// The keys for which a state sink holds a value now, of those that `isOurs` takes.
+    ///
+    /// Called between `open` and the first `publish` of a sink that is to be filled.
+    func heldKeys(
+        of sink: SinkName, isOurs: (String) -> Bool
+    ) throws(PublishFailure) -> Set<String>
+
     /// Publishes a run; returns when all of it is acknowledged (exactly-once: committed).
     func publish(_ run: Run) throws(PublishFailure)
 
@@ -151,4 +162,11 @@ public protocol Publisher: AnyObject, Sendable {
 
     /// Closes within the given time, whatever the broker does.
     func close(within limit: Duration)
+}
+
+extension Publisher {
+    /// None: a publisher that serves no state sink holds no key.
+    public func heldKeys(
+        of sink: SinkName, isOurs: (String) -> Bool
+    ) throws(PublishFailure) -> Set<String> { [] }
 }
