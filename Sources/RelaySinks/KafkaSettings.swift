@@ -23,8 +23,11 @@ public struct KafkaSettings: Sendable {
 
     /// The pipeline's name: client id, transactional id, and first part of the progress topic.
     public var name: String
-    /// Brokers and everything else that librdkafka is told.
-    public var client: KafkaConfiguration
+    /// Brokers and everything else that librdkafka is told, asked anew for each client.
+    ///
+    /// So a password that was exchanged is taken with the next client, without a restart.
+    public var client: KafkaConfiguration { makeClient() }
+    private let makeClient: @Sendable () -> KafkaConfiguration
     /// The Kafka and state sinks; each one's name is its topic.
     public var sinks: [SinkPlan]
     /// How surely a record arrives.
@@ -38,11 +41,12 @@ public struct KafkaSettings: Sendable {
 
     /// Settings, field by field.
     public init(
-        name: String, client: KafkaConfiguration, sinks: [SinkPlan], guarantee: Guarantee,
-        topics: TopicPolicy, journal: JournalID, instance: String
+        name: String, client: @autoclosure @escaping @Sendable () -> KafkaConfiguration,
+        sinks: [SinkPlan], guarantee: Guarantee, topics: TopicPolicy, journal: JournalID,
+        instance: String
     ) {
         self.name = name
-        self.client = client
+        makeClient = client
         self.sinks = sinks
         self.guarantee = guarantee
         self.topics = topics

@@ -6,11 +6,11 @@ internal import RelayCore
 internal import RelayJournal
 internal import RelayRuntime
 internal import RelaySinks
-internal import Synchronization
+internal import Threading
 internal import TraxAPI
 
 /// Puts a relay together from a pipeline: the one place that knows every concrete type.
-struct Assembly {
+struct Assembly: Sendable {
     let pipeline: Pipeline
     let log: RelayLog
 
@@ -92,8 +92,9 @@ struct Assembly {
                 partitions: $0.partitions, replicationFactor: $0.replicationFactor)
         }
         let isExact = pipeline.kafka.effectiveDelivery == .exactlyOnce
+        let client = ClientSource(self, embedded: embedded, first: try client(embedded: embedded))
         return KafkaSettings(
-            name: pipeline.name, client: try client(embedded: embedded), sinks: kafkaSinks,
+            name: pipeline.name, client: client.current(), sinks: kafkaSinks,
             guarantee: isExact ? .exactlyOnce : .atLeastOnce,
             topics: embedded != nil ? .trust : creation ?? .check, journal: journal,
             instance: Self.instance)
@@ -173,6 +174,33 @@ struct Assembly {
         var random = SystemRandomNumberGenerator()
         return String(random.next(), radix: 16) + String(random.next(), radix: 16)
     }()
+}
+
+/// librdkafka's properties with the secrets as they are now; the last good ones while one is missing.
+private final class ClientSource: Sendable {
+    private let assembly: Assembly
+    private let embedded: EmbeddedBroker?
+    private let last: Lock<KafkaConfiguration>
+
+    init(_ assembly: Assembly, embedded: EmbeddedBroker?, first: KafkaConfiguration) {
+        self.assembly = assembly
+        self.embedded = embedded
+        last = Lock(first)
+    }
+
+    func current() -> KafkaConfiguration {
+        do throws(CommandError) {
+            let configuration = try assembly.client(embedded: embedded)
+            last.withLock { $0 = configuration }
+            return configuration
+        } catch {
+            assembly.log.note(
+                .warning, "kafka.secrets",
+                "a secret of kafka.properties is missing; the last one"
+                    + " is used: \(error.message)")
+            return last.withLock { $0 }
+        }
+    }
 }
 
 extension Pipeline.Sink {
