@@ -187,7 +187,10 @@ internal import Glibc
         try set(CURLOPT_FOLLOWLOCATION, 0)
         try set(CURLOPT_PIPEWAIT, 1)
         try set(CURLOPT_TCP_KEEPALIVE, 1)
-        try set(CURLOPT_ACCEPT_ENCODING, text: "")
+        // libcurl 7.88 takes a compressed stream that is cut for a whole, shorter body: none is
+        // asked for, and one that comes all the same is passed on as it is.
+        try set(CURLOPT_ACCEPT_ENCODING, text: "identity")
+        try set(CURLOPT_HTTP_CONTENT_DECODING, 0)
         try set(CURLOPT_USERAGENT, text: configuration.userAgent)
         try set(CURLOPT_BUFFERSIZE, configuration.bufferSize)
         try set(CURLOPT_NOPROXY, text: HTTPLoopConfiguration.withoutProxy())

@@ -23,7 +23,7 @@ public struct HTTPError: Error, Equatable, Sendable, CustomStringConvertible {
         public static let tls = Kind(rawValue: "tls")
         /// The answer ended before its announced end; nothing of it may be used.
         public static let truncated = Kind(rawValue: "truncated")
-        /// The decoded body is larger than `maximumBody`.
+        /// The body is larger than `maximumBody`.
         public static let tooLarge = Kind(rawValue: "too_large")
         /// What came is not HTTP, or breaks its rules.
         public static let protocolError = Kind(rawValue: "protocol")

@@ -1,5 +1,5 @@
 internal import CCurl
-internal import Synchronization
+internal import Threading
 
 /// What a loop asks and tells; every call is on the loop's thread.
 public protocol HTTPLoopDriver: AnyObject {
@@ -31,7 +31,7 @@ public protocol HTTPLoopDriver: AnyObject {
     private var idle: [Int]
     private var refused: [(token: Int, error: HTTPError)] = []
     private var hasStarted = false
-    private let isStopping = Atomic(false)
+    private let isStopping = Lock(false)
 
     /// Makes the handles; throws when the certificates cannot be read or memory is short.
     public init(_ configuration: HTTPLoopConfiguration) throws(HTTPError) {
@@ -61,7 +61,7 @@ public protocol HTTPLoopDriver: AnyObject {
     ///
     /// Requests still in flight then are cancelled, and `completed` does not hear of them.
     public func run(_ driver: any HTTPLoopDriver) {
-        while !isStopping.load(ordering: .acquiring) {
+        while !isStopping.withLock({ $0 }) {
             hasStarted = false
             let sleep = driver.turn(self)
             report(to: driver)
@@ -81,7 +81,7 @@ public protocol HTTPLoopDriver: AnyObject {
 
     /// Ends `run`; from any thread, even before it began.
     public func stop() {
-        isStopping.store(true, ordering: .releasing)
+        isStopping.withLock { $0 = true }
         wake()
     }
 

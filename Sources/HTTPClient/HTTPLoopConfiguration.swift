@@ -2,6 +2,7 @@ internal import Glibc
 
 /// What all requests of a loop or client share.
 ///
+/// No compression is asked for: libcurl 7.88 cannot tell a compressed body that was cut.
 /// TLS is 1.2 or newer and always verified. The proxy variables of the environment are honoured as
 /// curl does (`https_proxy`, `http_proxy`, `all_proxy`, `no_proxy`), except for loopback.
 public struct HTTPLoopConfiguration: Sendable {
@@ -11,7 +12,7 @@ public struct HTTPLoopConfiguration: Sendable {
     public var userAgent: String
     /// Bytes of the receive buffer of each connection, 1 KiB to 512 KiB: the usual size of a body.
     public var bufferSize: Int
-    /// The largest decoded body that is taken; the transfer is aborted at the first byte beyond.
+    /// The largest body that is taken; the transfer is aborted at the first byte beyond.
     public var maximumBody: Int
     /// The share of a request's time that connecting may take.
     public var connectTimeout: Duration

@@ -60,7 +60,7 @@ public struct HTTPResponse: Sendable, CustomStringConvertible, CustomReflectable
 
     /// The status, 200-999; 3xx as it came.
     public let status: Int
-    /// The decoded body.
+    /// The body.
     public let body: [UInt8]
     /// 1.0, 1.1, 2 or 3.
     public let httpVersion: String

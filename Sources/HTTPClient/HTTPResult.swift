@@ -20,10 +20,10 @@ public struct HTTPResult: ~Copyable {
     /// The first value of any header of the answer, cut to 4 KiB; any spelling of the name.
     public func header(_ name: String) -> String? { exchange?.header(name) }
 
-    /// How many bytes the decoded body has.
+    /// How many bytes the body has.
     public var bodyCount: Int { exchange?.buffer.count ?? 0 }
 
-    /// Lends the decoded body.
+    /// Lends the body.
     public func withBody<Result, Failure: Error>(
         _ read: (RawSpan) throws(Failure) -> Result
     ) throws(Failure) -> Result {
@@ -32,7 +32,7 @@ public struct HTTPResult: ~Copyable {
         return try unsafe read(bytes.bytes)
     }
 
-    /// Lends the decoded body; at least 64 readable zero bytes follow it unless it is empty.
+    /// Lends the body; at least 64 readable zero bytes follow it unless it is empty.
     ///
     /// The pointer must not leave `read`.
     @unsafe public func withUnsafeBody<Result, Failure: Error>(
