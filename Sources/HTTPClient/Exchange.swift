@@ -20,6 +20,7 @@ internal import Glibc
     private let errorText: UnsafeMutablePointer<CChar>
     private let maximumBody: Int
     private var isPlainGet = false
+    private var isSafe = false
     private var timeout: Duration?
     private(set) var origin = ""
     /// What the first attempt took, when this is the second.
@@ -78,6 +79,7 @@ internal import Glibc
     }
 
     private func prepareMethod(_ request: HTTPRequest) throws(HTTPError) {
+        isSafe = request.method == .get || request.method == .head
         if request.method == .get, request.body == nil {
             if !isPlainGet {
                 try set(CURLOPT_CUSTOMREQUEST, text: nil)
@@ -111,15 +113,19 @@ internal import Glibc
     /// Readies the same request for a new connection, when the kept one proved closed.
     ///
     /// That is so when not a byte of an answer came on it. libcurl does so itself, but counts its
-    /// attempts over the whole life of a handle (7.88) and gives up at every sixth.
+    /// attempts over the whole life of a handle (7.88) and gives up at every sixth. A server that
+    /// ends an HTTP/2 connection may have seen the request: only what is safe is sent again then.
     func prepareAgain(_ code: CURLcode) -> Bool {
-        guard code == CURLE_SEND_ERROR || code == CURLE_RECV_ERROR || code == CURLE_GOT_NOTHING,
-            earlier == nil, info(CURLINFO_NUM_CONNECTS) == 0, info(CURLINFO_HEADER_SIZE) == 0,
+        let isClosed =
+            code == CURLE_SEND_ERROR || code == CURLE_RECV_ERROR || code == CURLE_GOT_NOTHING
+        guard isClosed || (code == CURLE_HTTP2 && isSafe), earlier == nil,
+            info(CURLINFO_NUM_CONNECTS) == 0, info(CURLINFO_HEADER_SIZE) == 0,
             let timeout, timeout > totalTime
         else { return false }
         let spent = totalTime
         do throws(HTTPError) {
-            try set(CURLOPT_FRESH_CONNECT, 1)
+            // An HTTP/2 connection that ended is gone; others may have room for this stream.
+            if isClosed { try set(CURLOPT_FRESH_CONNECT, 1) }
             try set(CURLOPT_TIMEOUT_MS, max(1, (timeout - spent).milliseconds(upTo: 86_400_000)))
         } catch {
             // The first attempt's failure is then what the caller hears of.

@@ -25,7 +25,9 @@ public final class Sandbox: Sendable {
     ) throws(SandboxError) {
         let shared = SharedState(state)
         do throws(HTTPServerError) {
-            server = try HTTPServer(host: host, port: port, limits: .init(connections: 4096)) {
+            server = try HTTPServer(
+                host: host, port: port, limits: .init(connections: 4096, timeout: .seconds(120))
+            ) {
                 Self.answer($0, shared)
             }
         } catch {

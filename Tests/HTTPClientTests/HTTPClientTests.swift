@@ -189,6 +189,22 @@ import Threading
         server.stop()
     }
 
+    @Test func `headers without end are an error, many or one`() throws {
+        let many = ScriptedServer { socket in
+            guard socket.readHead() != nil else { return }
+            socket.write("HTTP/1.1 200 OK\r\n")
+            let line = "X-Line: " + String(repeating: "x", count: 1000) + "\r\n"
+            while socket.write(line) {}
+        }
+        #expect(try kind(many.url) != nil)
+        let one = ScriptedServer { socket in
+            guard socket.readHead() != nil else { return }
+            socket.write("HTTP/1.1 200 OK\r\nX-Line: ")
+            while socket.write(String(repeating: "x", count: 1000)) {}
+        }
+        #expect(try kind(one.url) != nil)
+    }
+
     @Test func `a drip of bytes does not move the deadline`() throws {
         let server = ScriptedServer { socket in
             guard socket.readHead() != nil else { return }
