@@ -222,6 +222,7 @@ class FakeTrax:
         self.requests = []
         self.strangers = []      # requests with a key that nobody has
         self.keys_given = set()
+        self.was_left = False    # a relay was killed, perhaps in the middle of a request
         self.over = threading.Event()
         self.listener = socket.create_server(("127.0.0.1", 0), backlog=512)
         self.port = self.listener.getsockname()[1]

@@ -223,6 +223,9 @@ class Relay:
         return self.signal(signal.SIGHUP)
 
     def kill(self):
+        if self.trax:
+            # The API may still be at an answer that nobody waits for when the next run asks.
+            self.trax.was_left = True
         if self.process and self.process.poll() is None:
             self.process.kill()
         self.process.wait(10)

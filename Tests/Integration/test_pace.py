@@ -5,7 +5,7 @@ import time
 import pytest
 
 import faults
-from relay import Plain
+from relay import Plain, wait_until
 
 
 def most_in(requests, window):
@@ -61,7 +61,19 @@ def test_retry_after_is_obeyed(make_relay, trax, form, status):
     else:
         assert after.at - met.done >= 2.95, f"asked again after {after.at - met.done:.2f} s"
     assert after.at - met.done < 15
-    assert relay.http("/readyz")[0] == 200
+    wait_until(lambda: relay.http("/readyz")[0] == 200, 10, "readiness")
+
+
+def test_an_account_that_is_told_to_wait_is_no_reason_to_be_unready(make_relay, trax):
+    account = trax.account("a", rows=1)
+    relay = make_relay().enlist(account).start()
+    account.wait_sealed(2)
+    account.plan(faults.throttled("6"), times=1)
+    account.wait_met(1)
+    end = time.monotonic() + 4.5
+    while time.monotonic() < end:
+        assert relay.http("/readyz")[0] == 200, relay.pages[-1]
+        time.sleep(0.2)
 
 
 def test_retry_after_of_nothing_waits_a_second_still(make_relay, trax):
