@@ -100,7 +100,9 @@ let testTargets: [Target] = [
     tests(
         "RelayJournalTests",
         ["RelayJournal", "RelayCore", "ConnectionEvents", "Crypto", "Hashing", "JSON", "SQLite"]),
-    tests("RelayRuntimeTests", ["RelayRuntime", "RelayCore", "ConnectionEvents", "Threading"]),
+    tests(
+        "RelayRuntimeTests",
+        ["RelayRuntime", "RelayCore", "ConnectionEvents", "Crypto", "Hashing", "JSON", "Threading"]),
     tests("RelaySinksTests", ["RelaySinks", "RelayCore", "ConnectionEvents", "Kafka"]),
     tests("SQLiteTests", ["SQLite"]),
     tests("ThreadingTests", ["Threading"]),

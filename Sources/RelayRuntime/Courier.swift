@@ -86,13 +86,15 @@ final class Courier: Sendable {
             sinks: route.sinks.map { ($0, places[$0.name] ?? .start) }, now: clock.now)
         var unsaved: Set<SinkName> = []
         var savedAt = clock.now
+        report(delivery)
         while !status.withLock({ $0.isStopping }) {
             let now = clock.now
+            let head = head.withLock { $0 }
             if !unsaved.isEmpty, now - savedAt >= Self.placeAge {
                 save(delivery, &unsaved)
                 savedAt = now
             }
-            switch delivery.next(now: now, head: head.withLock { $0 }) {
+            switch delivery.next(now: now, head: head) {
             case .open:
                 open(&delivery)
             case .publish(let after, let limit, let sinks):
@@ -100,7 +102,7 @@ final class Courier: Sendable {
                 unsaved.formUnion(sinks)
                 if !route.remembersPlaces { save(delivery, &unsaved) }
             case .wait(let until):
-                wait(&delivery, until: until)
+                wait(&delivery, until: until, beyond: head)
             case .stop(let failure):
                 save(delivery, &unsaved)
                 fail(failure)
@@ -133,6 +135,12 @@ final class Courier: Sendable {
         var size = 0
         do throws(PublishFailure) {
             let entries = try read(after: after, limit: limit)
+            guard !entries.isEmpty else {
+                throw PublishFailure(
+                    kind: .again, code: "journal_gap",
+                    reason: "the journal has no entry after position \(after), and its head is"
+                        + " beyond")
+            }
             size = entries.count
             let run = delivery.run(of: entries, to: sinks)
             if run.parts.contains(where: { !$0.messages.isEmpty }) {
@@ -157,8 +165,10 @@ final class Courier: Sendable {
         }
     }
 
-    private func wait(_ delivery: inout Delivery, until: Instant?) {
-        let known = head.withLock { $0 }
+    /// Waits until then, or until the journal's head is beyond the one that was looked at.
+    private func wait(
+        _ delivery: inout Delivery, until: Instant?, beyond known: JournalPosition
+    ) {
         let most: Duration = .seconds(1)
         let patience = until.map { min(most, max(.zero, $0 - clock.now)) } ?? most
         let woken = head.wait(timeout: patience) { [status] head -> Bool? in

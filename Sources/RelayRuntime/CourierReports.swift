@@ -67,15 +67,23 @@ extension Courier {
     }
 
     func report(_ delivery: Delivery) {
-        published.withLock { figures in
+        let recovered = published.withLock { figures -> [SinkName] in
+            var recovered: [SinkName] = []
             for index in figures.indices {
                 guard
                     let lane = delivery.lanes.first(where: { $0.plan.name == figures[index].name })
                 else { continue }
                 figures[index].place = lane.place
+                if figures[index].failingSince != nil, lane.failingSince == nil {
+                    recovered.append(lane.plan.name)
+                }
                 figures[index].failingSince = lane.failingSince
                 figures[index].failure = lane.failure
             }
+            return recovered
+        }
+        for sink in recovered {
+            log.note(.info, "sink.recovered", "sink takes records again", ["sink": sink.text])
         }
     }
 
@@ -84,23 +92,17 @@ extension Courier {
         let decided = Dictionary(
             entries.compactMap { entry in entry.event.map { (entry.position, $0.decidedAt) } },
             uniquingKeysWith: { first, _ in first })
-        let recovered = published.withLock { figures -> [SinkName] in
-            var recovered: [SinkName] = []
+        published.withLock { figures in
             for part in run.parts {
                 guard let index = figures.firstIndex(where: { $0.name == part.sink }) else {
                     continue
                 }
-                if figures[index].failingSince != nil { recovered.append(part.sink) }
                 figures[index].records += part.messages.count
                 for message in part.messages {
                     guard let at = decided[message.position] else { continue }
                     figures[index].delay.add(wall.since(at))
                 }
             }
-            return recovered
-        }
-        for sink in recovered {
-            log.note(.info, "sink.recovered", "sink takes records again", ["sink": sink.text])
         }
     }
 
@@ -111,6 +113,11 @@ extension Courier {
     }
 
     func count(_ failure: PublishFailure, sinks: [SinkName]) {
+        var sinks = sinks
+        switch failure.kind {
+        case .refusedSink(let sink), .refusedRecord(let sink): sinks = [sink]
+        case .again, .reopen, .unavailable, .misconfigured, .takenOver: break
+        }
         published.withLock { figures in
             for index in figures.indices where sinks.contains(figures[index].name) {
                 figures[index].failures[failure.code, default: 0] += 1

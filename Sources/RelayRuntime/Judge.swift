@@ -35,7 +35,9 @@ final class Judge: Sendable {
         self.sinks = sinks
         self.queue = queue
         self.head = head
-        published = Lock(JudgeFigures())
+        var figures = JudgeFigures()
+        figures.head = head.withLock { $0 }
+        published = Lock(figures)
     }
 
     /// Works until the queue is closed and empty.
@@ -58,6 +60,7 @@ final class Judge: Sendable {
         guard !marks.isEmpty else { return }
         do {
             try journal.saveMarks(marks)
+            noteWritten()
         } catch {
             log.note(
                 .warning, "marks", "the marks of sealed walks could not be saved: \(error.reason)",
@@ -66,7 +69,7 @@ final class Judge: Sendable {
     }
 
     /// Judges jobs in groups with no account twice; returns those that must be tried again.
-    private func judge(
+    func judge(
         _ jobs: [JudgeJob], epochs: inout EpochSource, report: ([Judgement]) -> Void
     ) -> [JudgeJob] {
         var postponed: [JudgeJob] = []
@@ -99,8 +102,8 @@ final class Judge: Sendable {
             if !batch.isEmpty {
                 let position = try journal.commit(batch)
                 head.signal { $0 = max($0, position) }
+                note(batch, began: began)
             }
-            note(batch, began: began)
             report(judgements)
             return []
         } catch {
@@ -121,12 +124,7 @@ final class Judge: Sendable {
 
     private func note(_ batch: JournalBatch, began: Instant) {
         let now = clock.now
-        let wasFailing = published.withLock { figures -> Bool in
-            defer {
-                figures.failingSince = nil
-                figures.failure = nil
-            }
-            guard !batch.isEmpty else { return figures.failingSince != nil }
+        published.withLock { figures in
             figures.commits += 1
             figures.commitDuration.add(now - began)
             figures.head = head.withLock { $0 }
@@ -135,6 +133,17 @@ final class Judge: Sendable {
                 guard let event = entry.event else { continue }
                 figures.events[event.type.name, default: 0] += 1
                 figures.decisionDelay.add(wall.since(event.time))
+            }
+        }
+        noteWritten()
+    }
+
+    /// The disk has taken something: only that tells that the journal can be written again.
+    private func noteWritten() {
+        let wasFailing = published.withLock { figures in
+            defer {
+                figures.failingSince = nil
+                figures.failure = nil
             }
             return figures.failingSince != nil
         }
@@ -159,13 +168,7 @@ final class Judge: Sendable {
         for job in group {
             switch job.matter {
             case .reading, .refusal:
-                guard let slot = job.slot else { continue }
-                judgements.append(
-                    Judgement(
-                        slot: slot,
-                        end: .failed(
-                            WalkFailure(code: "journal", reason: "the journal cannot be written")),
-                        isOpen: true, isBlind: false, refusalSince: nil, isFleetRefused: false))
+                if let slot = job.slot { judgements.append(Judgement(slot: slot, .unwritten)) }
             case .credential, .removal, .rules:
                 postponed.append(job)
             }

@@ -12,11 +12,7 @@ extension Judge {
         switch job.matter {
         case .removal:
             remove(job, stored: stored, into: &batch, epochs: &epochs)
-            return job.slot.map {
-                Judgement(
-                    slot: $0, end: .removed, isOpen: false, isBlind: false, refusalSince: nil,
-                    isFleetRefused: false)
-            }
+            return job.slot.map { Judgement(slot: $0, .removed) }
         case .credential:
             guard var belief = stored, belief.head.incarnation == job.incarnation else {
                 return nil
@@ -52,12 +48,7 @@ extension Judge {
     ) -> Judgement? {
         switch reading.seal(at: sealedAt) {
         case .failure(let failure):
-            guard let slot = job.slot else { return nil }
-            let head = stored?.head
-            return Judgement(
-                slot: slot, end: .failed(failure), isOpen: true,
-                isBlind: head?.blindSince != nil,
-                refusalSince: head?.blindSince ?? head?.refusal?.since, isFleetRefused: false)
+            return job.slot.map { Judgement(slot: $0, .failed(failure)) }
         case .success(let walk):
             var (belief, opening) = believe(job, stored: stored, into: &batch, epochs: &epochs)
             opening.append(
@@ -103,6 +94,8 @@ extension Judge {
         _ job: JudgeJob, stored: Belief?, into batch: inout JournalBatch,
         epochs: inout EpochSource
     ) {
+        // Without a slot it is about a belief alone, which may be over by now, or another's.
+        guard job.slot != nil || stored?.head.incarnation == job.incarnation else { return }
         var belief =
             stored
             ?? Belief(
@@ -111,7 +104,7 @@ extension Judge {
         let decision = belief.remove(decidedAt: clock.stamp())
         batch.entries += decision.entries
         batch.beliefs.append((job.account, .drop))
-        batch.removals.append((job.account, job.incarnation))
+        if job.slot != nil { batch.removals.append((job.account, job.incarnation)) }
     }
 
     private func add(_ decision: Decision, of belief: Belief, into batch: inout JournalBatch) {

@@ -31,8 +31,10 @@ struct Judgement: Sendable {
     enum End: Sendable {
         /// The walk is sealed, and whatever follows from it is in the journal.
         case sealed(WalkID, Fingerprint, pages: Int, confirm: Bool)
-        /// The walk could not be sealed, or its consequences not written: nothing changed.
+        /// The walk could not be sealed: nothing changed.
         case failed(WalkFailure)
+        /// What follows from the walk could not be written: it was not seen, and nothing changed.
+        case unwritten
         /// The refusal is counted.
         case refused
         /// The account is gone from the journal.
@@ -41,6 +43,8 @@ struct Judgement: Sendable {
 
     var slot: Int
     var end: End
+    // What follows says how the belief stands; it means nothing where the end changed nothing.
+
     /// Whether even the same bytes must be judged next time.
     var isOpen: Bool
     var isBlind: Bool
@@ -48,4 +52,13 @@ struct Judgement: Sendable {
     var refusalSince: Timestamp?
     /// Whether the fleet's refusals keep the account from being called blind.
     var isFleetRefused: Bool
+}
+
+extension Judgement {
+    /// A result that leaves the belief as it was, or without one.
+    init(slot: Int, _ end: End) {
+        self.init(
+            slot: slot, end: end, isOpen: true, isBlind: false, refusalSince: nil,
+            isFleetRefused: false)
+    }
 }

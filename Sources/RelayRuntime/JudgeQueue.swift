@@ -10,7 +10,6 @@ final class JudgeQueue: Sendable {
         var jobs: [JudgeJob] = []
         var marks: [AccountID: SealMark] = [:]
         var isClosed = false
-        var isWorking = false
     }
 
     private let content = Lock(Content())
@@ -33,15 +32,11 @@ final class JudgeQueue: Sendable {
     }
 
     /// Takes up to `limit` jobs, waiting for the first; nil when closed and empty.
-    ///
-    /// Until the next call the taker counts as working on them.
     func take(limit: Int, patience: Duration) -> [JudgeJob]? {
         let taken = content.wait(timeout: patience) { content -> [JudgeJob]?? in
-            content.isWorking = false
             if content.jobs.isEmpty { return content.isClosed ? .some(nil) : nil }
             let taken = Array(content.jobs.prefix(limit))
             content.jobs.removeFirst(taken.count)
-            content.isWorking = true
             return .some(taken)
         }
         guard let taken else { return [] }
@@ -51,10 +46,5 @@ final class JudgeQueue: Sendable {
     /// Says that no more jobs come; what is there is still judged.
     func close() {
         content.signal { $0.isClosed = true }
-    }
-
-    /// Whether nothing waits and nobody works.
-    var isIdle: Bool {
-        content.withLock { $0.jobs.isEmpty && !$0.isWorking }
     }
 }

@@ -45,6 +45,8 @@ final class PollLoop: PageDriver, @unchecked Sendable {
     var answers = AnswerLedger()
     var figures = PollFigures()
     var judging = 0
+    /// Whose walk `figures.dueSince` is about.
+    var dueSlot: Int?
     var once: OnceRound?
     private var figuresAt: Instant
     private var areFiguresStale = true
@@ -150,7 +152,9 @@ final class PollLoop: PageDriver, @unchecked Sendable {
             case .judged(let judgements):
                 for judgement in judgements { take(judgement, now: now) }
             case .hasten(let account):
-                if let slot = slots[account], accounts[slot]?.isPaused == false {
+                if let slot = slots[account], let known = accounts[slot], !known.isPaused,
+                    !known.isRemoving
+                {
                     schedule.hasten(slot, afresh: false, now: now)
                 }
             case .saveMarks:
@@ -176,7 +180,8 @@ final class PollLoop: PageDriver, @unchecked Sendable {
         return wait.map { min($0, rest) } ?? rest
     }
 
-    private func publishFigures(now: Instant) {
+    /// Lets others see how polling stands.
+    func publishFigures(now: Instant) {
         figures.walking = walks.count
         figures.active = schedule.active
         figures.cycle = schedule.cycle

@@ -5,31 +5,57 @@ internal import RelayCore
 // The accounts of the poll loop: admitted, changed, removed.
 
 extension PollLoop {
-    /// Takes an account in at the start, with what the journal remembers of it.
+    /// Takes the accounts in at the start, with what the journal remembers of them.
     func recall(
-        _ account: RegisteredAccount, head: BeliefHead?, mark: SealMark?, now: Instant
+        _ registered: [RegisteredAccount], heads: [AccountID: BeliefHead],
+        marks: [AccountID: SealMark], now: Instant
     ) {
-        guard !account.isRemoving else {
-            remove(account, slot: place(account))
-            return
+        schedule = Schedule(
+            rules: settings.schedule, seed: random(), now: now,
+            expecting: registered.count { !$0.isPaused && !$0.isRemoving })
+        var changed: [(slot: Int, account: RegisteredAccount)] = []
+        for account in registered {
+            let slot = place(account)
+            guard !account.isRemoving else {
+                remove(account, slot: slot)
+                continue
+            }
+            // A belief of an earlier registration of the id is over; the judge says so.
+            let head = heads[account.id].flatMap {
+                $0.incarnation == account.incarnation ? $0 : nil
+            }
+            if let head {
+                accounts[slot]?.recall(head: head, mark: marks[account.id])
+                if head.credentialTag != account.credentialTag { changed.append((slot, account)) }
+            }
+            let phase = Double(StableHash.of(account.id.text) >> 11) * 0x1p-53
+            admit(slot, phase: head == nil || once != nil ? nil : phase, now: now)
         }
-        let slot = place(account)
-        accounts[slot]?.recall(head: head, mark: mark)
-        let phase = Double(StableHash.of(account.id.text) >> 11) * 0x1p-53
-        if accounts[slot]?.isBlind == true { figures.blind += 1 }
-        if let since = accounts[slot]?.refusalSince {
-            answers.note(slot, refused: true, at: since)
-        } else if let sealed = accounts[slot]?.lastSealed {
-            answers.note(slot, refused: false, at: sealed.start)
+        recallAnswers()
+        for (slot, account) in changed { changeCredential(slot, to: account, now: now) }
+        publishFigures(now: now)
+    }
+
+    /// Notes what is remembered of the accounts' last answers, in the order in which they came.
+    ///
+    /// Without it a refusal that was counted before a restart would have nobody to ask.
+    private func recallAnswers() {
+        let known = accounts.indices.compactMap { slot -> (Int, Bool, Timestamp)? in
+            guard let account = accounts[slot], !account.isRemoving, !account.isPaused else {
+                return nil
+            }
+            if let since = account.refusalSince { return (slot, true, since) }
+            return account.lastSealed.map { (slot, false, $0.start) }
         }
-        admit(slot, phase: head == nil || once != nil ? nil : phase, now: now)
-        if let head, head.credentialTag != account.credentialTag {
-            changeCredential(slot, to: account, now: now)
+        for (slot, isRefused, time) in known.sorted(by: { $0.2 < $1.2 }) {
+            answers.note(slot, refused: isRefused, at: time)
         }
     }
 
     /// An account was added, changed or removed in the register.
     func register(_ change: RegisteredAccount, now: Instant) {
+        // A round has the accounts that were there when it began, as they were then.
+        guard once == nil else { return }
         guard let slot = slots[change.id], let account = accounts[slot] else {
             guard !change.isRemoving else {
                 remove(change, slot: place(change))
@@ -44,15 +70,13 @@ extension PollLoop {
             return
         }
         if change.isRemoving || change.incarnation != account.incarnation {
-            drop(slot, now: now)
-            if !account.isPaused { schedule.retire(slot) } else { figures.paused -= 1 }
+            let isSame = !change.isRemoving && change.credentialTag == account.credentialTag
+            leave(slot, keepsPace: isSame, now: now)
+            if account.isPaused { figures.paused -= 1 }
             if change.isRemoving {
                 remove(change, slot: slot)
             } else {
-                // Removed and added again before the relay looked: a new account under an old id.
-                reset(slot)
-                accounts[slot] = PolledAccount(change)
-                admit(slot, phase: nil, now: now)
+                readd(change, slot: slot, now: now)
             }
             return
         }
@@ -70,18 +94,18 @@ extension PollLoop {
             if !account.isPaused { schedule.setInterval(slot, change.interval, now: now) }
         }
         guard change.isPaused != account.isPaused else { return }
-        drop(slot, now: now)
         if change.isPaused {
-            schedule.retire(slot)
-            answers.forget(slot)
+            leave(slot, keepsPace: true, now: now)
             accounts[slot]?.isPaused = true
-            leaveFirstRound(slot)
             figures.paused += 1
             log.note(.info, "register", "account paused", ["account": account.id.text])
         } else {
             accounts[slot]?.isPaused = false
             figures.paused -= 1
+            if account.isBlind { figures.blind += 1 }
             schedule.admit(slot, phase: nil, interval: accounts[slot]?.interval, now: now)
+            if accounts[slot]?.isRenewed == true { schedule.hasten(slot, afresh: true, now: now) }
+            accounts[slot]?.isRenewed = false
             log.note(.info, "register", "account resumed", ["account": account.id.text])
         }
     }
@@ -104,11 +128,12 @@ extension PollLoop {
         guard let account = accounts[slot] else { return }
         guard !account.isPaused else {
             figures.paused += 1
-            accounts[slot]?.hasEnded = true
             return
         }
+        accounts[slot]?.isInFirstRound = true
         figures.firstRoundLeft += 1
         figures.isFirstRoundOver = false
+        if account.isBlind { figures.blind += 1 }
         schedule.admit(slot, phase: phase, interval: account.interval, now: now)
     }
 
@@ -127,7 +152,11 @@ extension PollLoop {
             JudgeJob(
                 slot: nil, account: account.id, incarnation: account.incarnation,
                 credentialTag: change.credentialTag, matter: .credential))
-        if !account.isPaused { schedule.hasten(slot, afresh: true, now: now) }
+        if account.isPaused {
+            accounts[slot]?.isRenewed = true
+        } else {
+            schedule.hasten(slot, afresh: true, now: now)
+        }
         log.note(.info, "register", "account has a new credential", ["account": account.id.text])
     }
 
@@ -141,7 +170,7 @@ extension PollLoop {
 
     private func remove(_ change: RegisteredAccount, slot: Int) {
         accounts[slot]?.isRemoving = true
-        reset(slot)
+        accounts[slot]?.incarnation = change.incarnation
         judge.add(
             JudgeJob(
                 slot: slot, account: change.id, incarnation: change.incarnation,
@@ -149,24 +178,42 @@ extension PollLoop {
         log.note(.info, "register", "account removed", ["account": change.id.text])
     }
 
-    /// Takes an account out of the figures.
-    private func reset(_ slot: Int) {
-        guard let account = accounts[slot] else { return }
+    /// Removed and added again before the relay looked: a new account under an old id.
+    private func readd(_ change: RegisteredAccount, slot: Int, now: Instant) {
+        if let old = accounts[slot] {
+            judge.add(
+                JudgeJob(
+                    slot: nil, account: old.id, incarnation: old.incarnation,
+                    credentialTag: old.credentialTag, matter: .removal))
+        }
+        accounts[slot] = PolledAccount(change)
+        admit(slot, phase: nil, now: now)
+        log.note(.info, "register", "account added again", ["account": change.id.text])
+    }
+
+    /// Takes an account out of schedule and figures: it is not walked any more.
+    ///
+    /// - Parameter keepsPace: walked again, it still waits as long as the server had asked.
+    private func leave(_ slot: Int, keepsPace: Bool, now: Instant) {
+        guard let account = accounts[slot], !account.isPaused else { return }
+        drop(slot, now: now)
+        schedule.retire(slot, pausing: keepsPace)
         answers.forget(slot)
+        leaveFirstRound(slot)
+        forgetDue(slot)
         if account.isBlind { figures.blind -= 1 }
         if account.isFailing { figures.failing -= 1 }
         if account.isFleetRefused { figures.fleetRefused -= 1 }
-        accounts[slot]?.isBlind = false
         accounts[slot]?.isFailing = false
         accounts[slot]?.isFleetRefused = false
-        if !account.isPaused { leaveFirstRound(slot) }
     }
 
-    private func leaveFirstRound(_ slot: Int) {
-        guard accounts[slot]?.hasEnded == false else { return }
-        accounts[slot]?.hasEnded = true
+    /// No walk of the account is waited for any more before the first round is over.
+    func leaveFirstRound(_ slot: Int) {
+        guard accounts[slot]?.isInFirstRound == true else { return }
+        accounts[slot]?.isInFirstRound = false
         figures.firstRoundLeft -= 1
-        figures.isFirstRoundOver = figures.firstRoundLeft <= 0
+        figures.isFirstRoundOver = figures.firstRoundLeft == 0
     }
 
     /// The journal has forgotten the account; its slot is free, unless it was added again meanwhile.
@@ -175,7 +222,10 @@ extension PollLoop {
         slots[account.id] = nil
         accounts[slot] = nil
         freeSlots.append(slot)
-        if let change = deferred.removeValue(forKey: slot), !change.isRemoving {
+        // Added again, and perhaps removed again, while the journal forgot the one before.
+        if let change = deferred.removeValue(forKey: slot),
+            !change.isRemoving || change.incarnation != account.incarnation
+        {
             register(change, now: clock.now)
         }
     }

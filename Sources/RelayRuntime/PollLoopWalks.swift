@@ -14,7 +14,10 @@ extension PollLoop {
                 expected: account.isOpen ? nil : account.fingerprint),
             began: now, deadline: now + settings.walkTimeout)
         figures.lateness.add(now - due)
-        if !account.isBlind, figures.dueSince == nil { figures.dueSince = due }
+        if !account.isBlind, figures.dueSince == nil {
+            figures.dueSince = due
+            dueSlot = slot
+        }
         ask(slot, now: now)
     }
 
@@ -82,7 +85,6 @@ extension PollLoop {
             return
         }
         let since = account.refusalSince ?? at
-        accounts[slot]?.refusalSince = since
         let job = JudgeJob(
             slot: slot, account: account.id, incarnation: account.incarnation,
             credentialTag: account.credentialTag,
@@ -106,11 +108,7 @@ extension PollLoop {
             figures.walkDuration.add(now - active.began)
         }
         figures.walks[word, default: 0] += 1
-        if accounts[slot]?.hasEnded == false {
-            accounts[slot]?.hasEnded = true
-            figures.firstRoundLeft -= 1
-            figures.isFirstRoundOver = figures.firstRoundLeft <= 0
-        }
+        leaveFirstRound(slot)
         schedule.ended(slot, outcome, now: now)
         if once != nil {
             once?.note(outcome)
@@ -121,10 +119,18 @@ extension PollLoop {
     func noteSealed(_ slot: Int, now: Instant) {
         figures.lastSealed = now
         figures.dueSince = nil
+        dueSlot = nil
         guard let account = accounts[slot], account.isFailing else { return }
         accounts[slot]?.isFailing = false
         figures.failing -= 1
         log.note(.info, "walk.recovered", "account can be read again", ["account": account.id.text])
+    }
+
+    /// The account that is waited for longest is not waited for any more: the next due one is.
+    func forgetDue(_ slot: Int) {
+        guard dueSlot == slot else { return }
+        dueSlot = nil
+        figures.dueSince = nil
     }
 
     private func noteFailure(_ slot: Int, _ failure: WalkFailure) {
@@ -146,9 +152,9 @@ extension PollLoop {
         }
         judging -= 1
         accounts[slot]?.isJudging = false
-        note(judgement, slot: slot)
         switch judgement.end {
         case .sealed(let walk, let fingerprint, let pages, let confirm):
+            note(judgement, slot: slot)
             answers.note(slot, refused: false, at: clock.stamp())
             accounts[slot]?.lastSealed = walk
             accounts[slot]?.fingerprint = fingerprint
@@ -157,7 +163,12 @@ extension PollLoop {
             noteSealed(slot, now: now)
         case .failed(let failure):
             end(slot, failure, now: now)
+        case .unwritten:
+            // Not the account's fault: it is not left alone longer and longer for it.
+            finish(
+                slot, .throttled(settings.schedule.confirmAfter), word: "journal", now: now)
         case .refused:
+            note(judgement, slot: slot)
             finish(slot, judgement.isBlind ? .blind : .refused, word: "refused", now: now)
         case .removed:
             break
@@ -170,6 +181,7 @@ extension PollLoop {
         figures.blind += (judgement.isBlind ? 1 : 0) - (before.isBlind ? 1 : 0)
         figures.fleetRefused +=
             (judgement.isFleetRefused ? 1 : 0) - (before.isFleetRefused ? 1 : 0)
+        if judgement.isBlind { forgetDue(slot) }
         accounts[slot]?.isOpen = judgement.isOpen
         accounts[slot]?.isBlind = judgement.isBlind
         accounts[slot]?.isFleetRefused = judgement.isFleetRefused

@@ -28,8 +28,10 @@ struct PolledAccount {
     var isJudging = false
     /// Whether the mark of its last sealed walk is saved.
     var isMarked = true
-    /// Whether it has ended a walk since the start.
-    var hasEnded = false
+    /// Whether the first round waits for it: walked since the start, and no walk of it has ended.
+    var isInFirstRound = false
+    /// Given a new credential while it was paused: what the server asked of the old one is void.
+    var isRenewed = false
     /// Removed by an operator; waits for the journal.
     var isRemoving = false
 
@@ -43,11 +45,10 @@ struct PolledAccount {
     }
 
     /// Takes on what a belief and a saved mark remember.
-    mutating func recall(head: BeliefHead?, mark: SealMark?) {
-        isOpen = head?.isOpen ?? true
+    mutating func recall(head: BeliefHead, mark: SealMark?) {
+        isOpen = head.isOpen
         fingerprint = mark?.fingerprint
         lastSealed = mark?.walk
-        guard let head else { return }
         isBlind = head.blindSince != nil
         refusalSince = head.blindSince ?? head.refusal?.since
         if let stored = head.lastSealed, lastSealed.map({ $0.start < stored.start }) ?? true {

@@ -102,15 +102,18 @@ public final class Relay: Sendable {
                 after: JournalPosition(head.number - 1), limit: 1, bytes: 1)
             last = max(last, newest.first?.event?.decidedAt ?? last)
         }
-        for mark in try journal.marks().values { last = max(last, mark.walk.start) }
         return last
     }
 
     /// Loads what is remembered and starts the threads.
     ///
-    /// - Parameter once: walk every account once, then stop polling.
+    /// - Parameters:
+    ///   - once: walk every account once, then stop polling.
+    ///   - brokerPatience: how long a round with an empty journal waits for its broker.
     /// - Throws: where the journal or the register cannot be read.
-    public func start(once: Bool = false) throws(JournalFailure) {
+    public func start(
+        once: Bool = false, brokerPatience: Duration = oncePatience
+    ) throws(JournalFailure) {
         try settlePlaces()
         let heads = try parts.journal.heads()
         let marks = try parts.journal.marks()
@@ -118,21 +121,19 @@ public final class Relay: Sendable {
         let lastEpoch = try parts.journal.lastEpoch()
         let head = try parts.journal.head()
         let isEmpty = heads.isEmpty && head == .start
-        let now = clock.now
+        for walk in marks.values.map(\.walk) + heads.values.compactMap(\.lastSealed) {
+            clock.raise(to: walk.start)
+        }
         judgeRules(heads: heads)
         forgetStrangers(heads: heads, accounts: accounts)
         if once {
             loop.once = OnceRound(total: accounts.count { !$0.isPaused && !$0.isRemoving })
         }
-        for account in accounts {
-            let head = heads[account.id].flatMap {
-                $0.incarnation == account.incarnation ? $0 : nil
-            }
-            loop.recall(
-                account, head: head, mark: marks[account.id], now: now)
-        }
+        loop.recall(accounts, heads: heads, marks: marks, now: clock.now)
         state.withLock { $0.startedAt = clock.stamp() }
-        launch(lastEpoch: lastEpoch, waitsForBroker: isEmpty, once: once)
+        launch(
+            lastEpoch: lastEpoch, waitsForBroker: isEmpty, once: once,
+            brokerPatience: brokerPatience)
     }
 
     /// New sinks begin at the head; those that are gone from the pipeline are forgotten.
@@ -174,7 +175,9 @@ public final class Relay: Sendable {
         }
     }
 
-    private func launch(lastEpoch: Int64, waitsForBroker: Bool, once: Bool) {
+    private func launch(
+        lastEpoch: Int64, waitsForBroker: Bool, once: Bool, brokerPatience: Duration
+    ) {
         let (judge, loop, state) = (judge, loop, state)
         let judgeThread = OSThread(name: "judge") {
             judge.run(lastEpoch: lastEpoch) { loop.post(.judged($0)) }
@@ -193,15 +196,16 @@ public final class Relay: Sendable {
             state.isWaitingForBroker = !remembering.isEmpty
         }
         let pollThread = OSThread(name: "poll") { [self] in
-            let limit: Duration? = once ? Self.oncePatience : nil
+            let limit: Duration? = once ? brokerPatience : nil
             for courier in remembering { awaitProgress(of: courier, within: limit) }
+            let hasProgress = remembering.allSatisfy { $0.status.withLock { $0.hasOpened } }
             let goesOn = state.signal { state in
-                state.isWaitingForBroker = false
-                return !state.isStopping && state.failure == nil
+                state.isWaitingForBroker = !hasProgress
+                return hasProgress && !state.isStopping && state.failure == nil
             }
             if goesOn { parts.transport.run(loop) }
             if let round = loop.once {
-                state.signal { $0.onceResult = (round.sealed, round.unsealed) }
+                state.signal { $0.onceResult = (round.sealed, round.total - round.sealed) }
             }
         }
         let houseThread = OSThread(name: "house") { [self] in if !once { keepHouse() } }

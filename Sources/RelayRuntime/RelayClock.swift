@@ -28,6 +28,11 @@ public final class RelayClock: Sendable {
         return stamps.withLock { $0.stamp(wall) }
     }
 
+    /// Gives nothing earlier than that from now on.
+    func raise(to floor: Timestamp) {
+        stamps.withLock { _ = $0.stamp(floor) }
+    }
+
     /// The wall clock as the system has it, for logs.
     public static var wall: Timestamp {
         let time = read(CLOCK_REALTIME)

@@ -8,7 +8,7 @@ extension Relay {
     /// How often the register is looked at.
     static let registerAge: Duration = .seconds(1)
     /// How long a round of `run --once` waits for a broker that must be asked first.
-    static let oncePatience: Duration = .seconds(30)
+    public static let oncePatience: Duration = .seconds(30)
     /// How often the marks of sealed walks are saved.
     static let markAge: Duration = .seconds(60)
 
@@ -66,10 +66,14 @@ extension Relay {
 
     /// Ends the round of `run --once` before its time; what it has found is still delivered.
     public func abandonOnce() {
+        state.signal { $0.isStopping = true }
+        for courier in couriers { courier.status.signal { _ in } }
         loop.post(.stop)
     }
 
     /// Stops polling, delivers for at most that long, and ends the threads; the rest stays in the journal.
+    ///
+    /// A publisher that blocks then is closed from here, which takes up to 5 s more.
     ///
     /// - Returns: whether everything was delivered.
     @discardableResult

@@ -100,12 +100,17 @@ public final class RelayLog: Sendable {
         for scalar in text.unicodeScalars.prefix(1000) {
             if scalar == "\"" {
                 clean += "'"
-            } else if scalar.properties.generalCategory == .control {
+            } else if isLineBreaking(scalar) {
                 clean += " "
             } else {
                 clean.unicodeScalars.append(scalar)
             }
         }
         return clean
+    }
+
+    private static func isLineBreaking(_ scalar: Unicode.Scalar) -> Bool {
+        [.control, .lineSeparator, .paragraphSeparator].contains(
+            scalar.properties.generalCategory)
     }
 }

@@ -1,0 +1,116 @@
+import RelayCore
+import Threading
+
+/// A publisher that records what it takes, and fails when told to.
+final class FakePublisher: Publisher {
+    /// What becomes of the next run.
+    enum Fate: Sendable {
+        /// Nothing of it is taken.
+        case fail(PublishFailure)
+        /// It is taken, and the acknowledgement is lost.
+        case lose(PublishFailure)
+    }
+
+    struct State {
+        var records: [SinkName: [OutboundMessage]] = [:]
+        var progress: [SinkName: Progress] = [:]
+        var opens = 0
+        var runs = 0
+        var probes = 0
+        var closes = 0
+        /// Thrown by everything while set.
+        var trouble: PublishFailure?
+        /// Fates of the next runs, in order.
+        var fates: [Fate] = []
+        /// Thrown for this sink alone while set.
+        var refusing: (sink: SinkName, failure: PublishFailure)?
+        /// While true, runs wait.
+        var isHeld = false
+    }
+
+    static let away = PublishFailure(
+        kind: .unavailable, code: "_TRANSPORT", reason: "the broker is away")
+
+    let state = Lock(State())
+    private let journal: JournalID
+    private let remembers: Bool
+
+    /// - Parameter remembers: keeps progress records, as exactly-once does.
+    init(journal: JournalID, remembers: Bool) {
+        self.journal = journal
+        self.remembers = remembers
+    }
+
+    /// The broker goes away, or comes back.
+    func leave(_ isAway: Bool) { state.withLock { $0.trouble = isAway ? Self.away : nil } }
+
+    /// Values that a sink has taken, as text, oldest first; a tombstone is "null".
+    func values(_ sink: String) -> [String] {
+        state.withLock { state in
+            (state.records[SinkName(sink)] ?? []).map {
+                $0.value.map { String(decoding: $0, as: UTF8.self) } ?? "null"
+            }
+        }
+    }
+
+    /// Positions of a sink's records, in the order in which they were taken.
+    func positions(_ sink: String) -> [Int64] {
+        state.withLock { ($0.records[SinkName(sink)] ?? []).map(\.position.number) }
+    }
+
+    func open() throws(PublishFailure) -> [SinkName: Progress] {
+        try state.withLock { (state) throws(PublishFailure) in
+            state.opens += 1
+            if let trouble = state.trouble { throw trouble }
+            return remembers ? state.progress : [:]
+        }
+    }
+
+    func publish(_ run: Run) throws(PublishFailure) {
+        _ = state.wait { $0.isHeld ? nil : true }
+        try state.withLock { (state) throws(PublishFailure) in
+            state.runs += 1
+            if let trouble = state.trouble { throw trouble }
+            if let (sink, failure) = state.refusing, run.parts.contains(where: { $0.sink == sink })
+            {
+                throw failure
+            }
+            let fate = state.fates.isEmpty ? nil : state.fates.removeFirst()
+            if case .fail(let failure) = fate { throw failure }
+            take(run, &state)
+            if case .lose(let failure) = fate { throw failure }
+        }
+    }
+
+    private func take(_ run: Run, _ state: inout State) {
+        for part in run.parts {
+            state.records[part.sink, default: []] += part.messages
+            guard !part.isFilling else { continue }
+            state.progress[part.sink] = Progress(
+                journal: journal, position: part.place, eventID: part.eventID, epoch: 0,
+                instance: "this")
+        }
+    }
+
+    func heldKeys(
+        of sink: SinkName, isOurs: (String) -> Bool
+    ) throws(PublishFailure) -> Set<String> {
+        let records = state.withLock { $0.records[sink] ?? [] }
+        let last = Dictionary(records.map { ($0.key, $0.value) }) { _, later in later }
+        return Set(last.filter { $0.value != nil && isOurs($0.key) }.keys)
+    }
+
+    func probe() throws(PublishFailure) {
+        try state.withLock { (state) throws(PublishFailure) in
+            state.probes += 1
+            if let trouble = state.trouble { throw trouble }
+        }
+    }
+
+    func close(within limit: Duration) {
+        state.signal { state in
+            state.closes += 1
+            state.isHeld = false
+        }
+    }
+}
