@@ -122,11 +122,16 @@ def test_no_account_that_answers_waits_longer_than_slowest(make_relay, trax):
 
 
 def test_an_interval_of_the_accounts_file_takes_the_place_of_slowest(make_relay, trax):
-    often, seldom = trax.account("often", rows=1), trax.account("seldom", rows=1)
-    relay = make_relay()
-    relay.enlist(often).enlist(seldom, interval="20s").start()
-    often.wait_sealed(12)
-    assert len(seldom.requests) <= 2
+    # The budget lets the crowd be walked every six seconds, and the one every second.
+    relay = make_relay(source={"budget": Plain("5/s"), "interval": {
+        "fastest": Plain("500ms"), "slowest": Plain("60s")}})
+    often = trax.account("often", rows=1)
+    relay.enlist(*(trax.account(f"a{index:02}", rows=1) for index in range(30)))
+    relay.enlist(often, interval="1s").start(ready=False)
+    often.wait_requests(12, within=60)
+    times = [each.at for each in often.requests[2:]]
+    gaps = [b - a for a, b in zip(times, times[1:])]
+    assert max(gaps) < 2.5, gaps
 
 
 def test_a_slow_account_is_asked_once_at_a_time(make_relay, trax):

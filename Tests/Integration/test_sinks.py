@@ -60,13 +60,14 @@ def test_at_least_once_delivers_in_order_and_goes_on_after_a_kill(make_relay, tr
     account = trax.account("a", rows=2)
     relay = make_relay(kafka={"delivery": "at-least-once"}).enlist(account).start()
     relay.judged = False
-    account.wait_sealed()
+    relay.state.wait(lambda r: len(r) == 2)
     for turn in range(6):
-        account.set("conn_00", status="expired" if turn % 2 == 0 else "active")
-        account.wait_sealed(1)
+        status = "expired" if turn % 2 == 0 else "active"
+        account.set("conn_00", status=status)
+        relay.state.wait(lambda r, status=status: latest(r)["a/conn_00"]["connection"]["status"]
+                         == status, what=status)
         relay.kill()
         relay.start(ready=False)
-    account.wait_sealed(2)
     relay.events.wait(lambda r: len({e.value["id"] for e in r}) >= 6, what="six events")
     first = {}
     for each in relay.events.records:
@@ -175,7 +176,6 @@ def test_a_record_that_the_broker_will_not_take_is_parked_and_the_rest_goes_on(
 
 
 @pytest.mark.needs_kafka("certificates and passwords")
-@pytest.mark.timeout(90)
 def test_certificates_and_a_password_by_properties(make_relay, trax, tmp_path):
     cluster = kafka_node.Cluster(tmp_path / "tls", tls=True, sasl=("relay", "pass-canary-7")).up()
     try:
@@ -200,11 +200,10 @@ def test_certificates_and_a_password_by_properties(make_relay, trax, tmp_path):
         code, out, err = relay.command("check", relay.pipeline, pipeline=False)
         assert code in (69, 78) and "Error: " in err
         assert relay.close() == 0
+        relay.state.read()
         for topic in relay.topics.values():
-            topic.read_to_end()
+            topic.finish()
     finally:
-        for topic in relay.topics.values():
-            topic.close()
         cluster.down()
 
 

@@ -9,7 +9,7 @@ from stage import row, shown
 
 @pytest.fixture(scope="module")
 def stage(make_stage):
-    stage = make_stage(accounts=24)
+    stage = make_stage(accounts=34)
     broken = stage.add("broken", 0)
     broken.put("conn_00", status="expired").put("conn_01", status="pending")
     broken.put("conn_02", status="sleeping").put("conn_03", status="active")

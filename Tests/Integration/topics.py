@@ -72,6 +72,7 @@ class Topic:
         self.records = []
         self.partitions = 0
         self._consumer = None
+        self._over = False
 
     def read(self, within=0.2):
         """Takes what is there; waits at most `within` seconds for the first of it."""
@@ -108,6 +109,8 @@ class Topic:
 
     def read_to_end(self, within=30):
         """Reads up to the last stable offset of every partition as of now."""
+        if self._over:
+            return self.records
         end = time.monotonic() + within
         consumer = self._open()
         while consumer is None:
@@ -125,6 +128,12 @@ class Topic:
                 pass
             assert time.monotonic() < end, f"{self.name}: cannot be read to its end"
             self.read(0.1)
+
+    def finish(self):
+        """The last reading, before its broker goes."""
+        self.read_to_end()
+        self.close()
+        self._over = True
 
     def of(self, account):
         """The records of one account, in the order of its partition."""
