@@ -153,13 +153,14 @@ public struct MetricsText: Sendable {
     }
 
     private static func escape(_ text: String) -> String {
+        // By scalars: a carriage return and a line feed are one `Character`.
         var escaped = ""
-        for character in text {
-            switch character {
+        for scalar in text.unicodeScalars {
+            switch scalar {
             case "\\": escaped += "\\\\"
             case "\"": escaped += "\\\""
             case "\n": escaped += "\\n"
-            default: escaped.append(character)
+            default: escaped.unicodeScalars.append(scalar)
             }
         }
         return escaped

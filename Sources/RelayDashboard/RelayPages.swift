@@ -46,9 +46,12 @@ public struct RelayPages: Sendable {
             }
         default:
             guard isAllowed(request) else {
-                return Self.error(
+                var refusal = Self.error(
                     401, "unauthorized", "Send `Authorization: Bearer` and the token of http.token."
                 )
+                // RFC 9110, 11.6.1.
+                refusal.headers.append(("WWW-Authenticate", "Bearer"))
+                return refusal
             }
             return Self.error(404, "not_found", "There is no such page.")
         }
@@ -92,10 +95,11 @@ public struct RelayPages: Sendable {
 
     private func isAllowed(_ request: HTTPServerRequest) -> Bool {
         guard let token = token() else { return true }
-        guard let header = request.header("Authorization"), header.hasPrefix("Bearer ") else {
-            return false
-        }
-        return Secret(String(header.dropFirst("Bearer ".count))) == token
+        let scheme = "bearer "
+        guard let header = request.header("Authorization"),
+            header.prefix(scheme.count).lowercased() == scheme
+        else { return false }
+        return Secret(String(header.dropFirst(scheme.count))) == token
     }
 
     private static func error(_ status: Int, _ code: String, _ message: String) -> HTTPServerReply {
