@@ -15,7 +15,7 @@ public enum RelayCommandLine {
             terminal.out(Help.overview(of: commands))
             return .usage
         }
-        if ["--help", "-h", "help"].contains(first), words.count == 1 {
+        if first == "--help" || first == "-h" || words == ["help"] {
             terminal.out(Help.overview(of: commands))
             return .ok
         }
@@ -24,7 +24,9 @@ public enum RelayCommandLine {
             return .ok
         }
         let named = first == "help" ? Array(words.dropFirst()) : words
-        guard let command = find(named) else { return unknown(named, terminal) }
+        guard let command = find(named) else {
+            return unknown(first == "help" ? named + ["--help"] : named, terminal)
+        }
         let rest = Array(named.dropFirst(command.path.count))
         if first == "help" || isHelp(rest) {
             terminal.out(command.help)

@@ -16,8 +16,9 @@ enum AccountCommands {
             path: ["accounts", "add"],
             summary: "Add an account to the register.",
             discussion: """
-                The API key comes from --key-file, else from standard input: a prompt on a terminal,
-                one line otherwise. It is never an argument. It is sealed with the pipeline's key.
+                The API key comes from --key-file, else from standard input: a prompt on a
+                terminal, one line otherwise. It is never an argument. It is sealed with the
+                pipeline's key.
                 """,
             arguments: [account],
             options: [
@@ -36,8 +37,8 @@ enum AccountCommands {
             path: ["accounts", "import"],
             summary: "Take in an accounts file: all of it, or nothing.",
             discussion: """
-                Without FILE, the pipeline's source.accounts. Accounts that came from the file and are
-                gone from it are removed; those added by command stay.
+                Without FILE, the pipeline's source.accounts. Accounts that came from the file
+                and are gone from it are removed; those added by command stay.
                 """,
             arguments: [
                 ArgumentSpec(
@@ -85,7 +86,7 @@ enum AccountCommands {
         let id = try Workshop.accountID(arguments.required("ACCOUNT"))
         var interval: Duration?
         if let text = arguments.value("--interval") {
-            interval = try DurationArgument.of("--interval", text)
+            interval = try DurationArgument.interval("--interval", text)
         }
         let key = try key(of: id, file: arguments.value("--key-file"), terminal)
         let entry = AccountEntry(

@@ -13,8 +13,8 @@ enum EventsCommand {
         path: ["events"],
         summary: "Print the events in the journal.",
         discussion: """
-            Works beside a running relay. Without --follow it ends at the newest event; with it,
-            it waits for more until interrupted.
+            Works beside a running relay. Without --follow it ends at the newest event;
+            with it, it waits for more until interrupted.
             """,
         options: [
             .pipeline,
@@ -85,8 +85,15 @@ enum EventsCommand {
         throw CommandError(
             .usage,
             "unknown event type '\(text)'"
-                + (Nearest.of(text, among: names).map { "; did you mean '\($0)'?" } ?? ".")
+                + (nearest(text, among: names).map { "; did you mean '\($0)'?" } ?? ".")
                 + "\nThere are: \(names.joined(separator: ", "))")
+    }
+
+    /// Of the short forms too: `connection.` may be left out.
+    private static func nearest(_ text: String, among names: [String]) -> String? {
+        let prefix = "connection."
+        let short = names.filter { $0.hasPrefix(prefix) }.map { String($0.dropFirst(prefix.count)) }
+        return Nearest.of(text, among: short + names)
     }
 
     private static func since(_ text: String) throws(CommandError) -> Timestamp {

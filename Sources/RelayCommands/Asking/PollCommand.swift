@@ -14,9 +14,9 @@ enum PollCommand {
         path: ["poll"],
         summary: "Walk one account now and print what would change.",
         discussion: """
-            Reads the account's list once, compares it with what the relay believes, and prints the
-            events that would follow. Believes and publishes nothing. A removal needs its
-            confirmations, so a missing row is named as missing first.
+            Reads the account's list once, compares it with what the relay believes, and
+            prints the events that would follow. Believes and publishes nothing. A removal
+            needs its confirmations, so a missing row is named as missing first.
             """,
         arguments: [ArgumentSpec(name: "ACCOUNT", help: "The account's id.")],
         options: [.pipeline, .json], run: runPoll)

@@ -7,9 +7,9 @@ enum SandboxCommand {
         path: ["sandbox"],
         summary: "Serve a TRaX API to develop and test against, on this machine only.",
         discussion: """
-            Serves /v1/connections with pages, keys, scopes and rate limits, and a control API under
-            /sandbox that creates accounts, breaks and repairs connections, and injects faults.
-            GET /sandbox says how. Ctrl-C stops it.
+            Serves /v1/connections with pages, keys, scopes and rate limits, and a control
+            API under /sandbox that creates accounts, breaks and repairs connections, and
+            injects faults. GET /sandbox says how. Ctrl-C stops it.
             """,
         options: [
             OptionSpec(name: "--port", value: "PORT", help: "Where to listen; 7081 by default."),

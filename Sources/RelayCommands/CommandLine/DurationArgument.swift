@@ -13,4 +13,13 @@ enum DurationArgument {
         }
         return duration
     }
+
+    /// An account's own interval, within the bounds that the accounts file has for it.
+    static func interval(_ option: String, _ text: String) throws(CommandError) -> Duration {
+        let duration = try of(option, text)
+        guard (.milliseconds(10)...Duration.seconds(604_800)).contains(duration) else {
+            throw CommandError(.usage, "\(option) takes a duration from 10ms to 7d, not '\(text)'.")
+        }
+        return duration
+    }
 }

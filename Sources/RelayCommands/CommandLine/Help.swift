@@ -13,7 +13,7 @@ extension CommandSpec {
 
     /// What `--help` prints.
     var help: String {
-        var text = "\(summary)\n\nUSAGE\n  \(usageLine)\n"
+        var text = "\(summary)\n\nUSAGE\n\(Help.usage(usageLine))"
         if !discussion.isEmpty { text += "\n\(discussion)\n" }
         if !arguments.isEmpty {
             text += "\nARGUMENTS\n" + Help.table(arguments.map { ($0.name, $0.help) })
@@ -48,6 +48,20 @@ enum Help {
             }
         }
         return text
+    }
+
+    /// A usage line, broken between options at 78 columns.
+    static func usage(_ line: String) -> String {
+        // What belongs together is kept together: an option and its value.
+        let parts = line.replacing(" [", with: "\n[").replacing(" -", with: "\n-")
+            .split(separator: "\n")
+        var lines = ["  "]
+        for part in parts {
+            if lines[lines.count - 1].count + 1 + part.count > 78 { lines.append("     ") }
+            let isFirst = lines[lines.count - 1].allSatisfy { $0 == " " } && lines.count == 1
+            lines[lines.count - 1] += (isFirst ? "" : " ") + part
+        }
+        return lines.map { $0 + "\n" }.joined()
     }
 
     private static func wrap(_ text: String, width: Int) -> [String] {

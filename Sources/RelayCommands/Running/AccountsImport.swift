@@ -39,8 +39,8 @@ enum AccountsImport {
         _ file: String, into register: AccountRegister, force: Bool, terminal: Terminal
     ) throws(CommandError) -> ImportSummary {
         let progress = ImportProgress(terminal: terminal)
-        let entries = try entries(of: file, progress: progress)
         defer { progress.end() }
+        let entries = try entries(of: file, progress: progress)
         do {
             return try register.importFile(entries, force: force) { done, all in
                 progress.show("sealing credentials", done, of: all)

@@ -16,8 +16,8 @@ enum CheckCommand {
         summary: "Prove that a pipeline works: file, secrets, accounts, API, broker, topics.",
         discussion: """
             Says all problems at once, each with file, line and column. Creates nothing.
-            Exit: 0 all is well, 78 something in the configuration is wrong, 69 the API or the
-            broker cannot be reached.
+            Exit: 0 all is well, 78 something in the configuration is wrong, 69 the API or
+            the broker cannot be reached.
             """,
         arguments: [ArgumentSpec(name: "PIPELINE", help: "The pipeline file.")],
         options: [OptionSpec(name: "--offline", help: "Leave out API and broker.")],

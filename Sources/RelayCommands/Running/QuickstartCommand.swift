@@ -13,10 +13,10 @@ enum QuickstartCommand {
         path: ["quickstart"],
         summary: "Show the whole thing on this machine, with nothing configured.",
         discussion: """
-            Starts a sandbox in place of TRaX, an embedded Kafka broker, and the relay between them.
-            Scripted accounts link, break and get repaired; each event is printed as it arrives,
-            with the addresses to look for yourself. Everything is on loopback and gone at the end.
-            Ctrl-C stops it cleanly.
+            Starts a sandbox in place of TRaX, an embedded Kafka broker, and the relay
+            between them. Scripted accounts link, break and get repaired; each event is
+            printed as it arrives, with the addresses to look for yourself. Everything is
+            on loopback and gone at the end. Ctrl-C stops it cleanly.
             """,
         options: [
             OptionSpec(name: "--for", value: "DURATION", help: "Stop by itself, as 30s.")

@@ -15,8 +15,9 @@ enum RunCommand {
         path: ["run"],
         summary: "Run the relay in the foreground.",
         discussion: """
-            Polls every account of the register, and publishes what changes to the pipeline's sinks.
-            The log is on standard error; standard output belongs to the `log` sink.
+            Polls every account of the register, and publishes what changes to the
+            pipeline's sinks. The log is on standard error; standard output belongs to the
+            `log` sink.
 
             SIGTERM, SIGINT  stop polling, deliver for at most 10 s, exit 0; what is not
                              delivered stays in the journal. A second signal exits at once.
