@@ -268,7 +268,11 @@ import Threading
                 stage.publisher.leave(true)
                 stage.journal.fill(true)
                 stage.world.set(secret, "c1", "\(answer)")
-                try stage.walks(1, of: secret)
+                let asked = stage.world.asked(secret)
+                try eventually("walked twice") {
+                    relay.hasten(id)
+                    return stage.world.asked(secret) > asked + 1
+                }
                 stage.publisher.leave(false)
                 stage.journal.fill(false)
             }

@@ -103,7 +103,8 @@ enum EventsCommand {
         }
         throw CommandError(
             .usage,
-            "'\(text)' is no time: write RFC 3339 as 2026-11-30T12:00:00Z, or a duration ago as 15m."
+            "'\(text)' is no time: write RFC 3339 as 2026-11-30T12:00:00Z, or a duration ago as"
+                + " 15m."
         )
     }
 }

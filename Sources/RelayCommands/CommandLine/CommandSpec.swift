@@ -148,7 +148,8 @@ extension CommandSpec {
     private func usage(_ message: String) -> CommandError {
         CommandError(
             .usage,
-            "\(message)\(message.hasSuffix("?") ? "" : ".")\nUsage: \(usageLine)\nSee 'trax-relay \(name) --help'."
+            "\(message)\(message.hasSuffix("?") ? "" : ".")\nUsage: \(usageLine)"
+                + "\nSee 'trax-relay \(name) --help'."
         )
     }
 }

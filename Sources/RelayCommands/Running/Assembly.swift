@@ -176,7 +176,7 @@ struct Assembly: Sendable {
     }()
 }
 
-/// librdkafka's properties with the secrets as they are now; the last good ones while one is missing.
+/// librdkafka's properties with the secrets as they are now; the last good ones while one misses.
 private final class ClientSource: Sendable {
     private let assembly: Assembly
     private let embedded: EmbeddedBroker?

@@ -147,8 +147,8 @@ private struct Check {
             problem(
                 pipeline.problem(
                     at: "source.budget",
-                    "budget \(pipeline.source.budget) walks at most \(Int(capacity)) accounts within"
-                        + " `slowest` \(slowest), and there are \(accounts): raise `budget`"
+                    "budget \(pipeline.source.budget) walks at most \(Int(capacity)) accounts"
+                        + " within `slowest` \(slowest), and there are \(accounts): raise `budget`"
                         + " or `interval.slowest`"
                 ).description)
             return

@@ -105,7 +105,8 @@ enum QuickstartCommand {
         let http = running.address ?? ""
         terminal.print(
             """
-            trax-relay \(RelayVersion.text) quickstart: everything runs in this process, on loopback.
+            trax-relay \(RelayVersion.text) quickstart: everything runs in this process, \
+            on loopback.
 
               TRaX sandbox   \(sandbox.url)         the API that is polled
               Kafka broker   \(broker)                embedded, for trying out
