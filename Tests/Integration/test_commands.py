@@ -252,7 +252,6 @@ def test_the_sandbox_speaks_as_the_api_does(program, tmp_path):
         error = json.loads(body)["error"]
         assert error["code"] == "invalid_key" and error["requestId"] == "req_mine"
         assert error["message"]
-        assert "/v1/connections" in json.loads(ask("/v1/openapi.json")[2])["paths"]
         status, headers, body = ask("/v1/nothing")
         assert status in (401, 404) and json.loads(body)["error"]["code"]
         assert headers["X-Request-Id"].startswith("req_")
