@@ -67,7 +67,7 @@ def test_at_least_once_delivers_in_order_and_goes_on_after_a_kill(make_relay, tr
         relay.state.wait(lambda r, status=status: latest(r)["a/conn_00"]["connection"]["status"]
                          == status, what=status)
         relay.kill()
-        relay.start(ready=False)
+        relay.start()
     relay.events.wait(lambda r: len({e.value["id"] for e in r}) >= 6, what="six events")
     first = {}
     for each in relay.events.records:
