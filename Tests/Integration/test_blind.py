@@ -1,5 +1,5 @@
 """A refused credential: the account goes blind and is restored, its connections say nothing; and
-refusals of the whole fleet are no one's own fault."""
+refusals of the whole fleet are no one's own fault (F39 to F41)."""
 import time
 
 import pytest

@@ -1,5 +1,5 @@
 """The only broker killed, paused and away, at random instants and for long: polling and journaling
-go on, delivery resumes by itself, exactly once and in order."""
+go on, delivery resumes by itself, exactly once and in order (F46, F48, F52)."""
 import random
 import signal
 import time

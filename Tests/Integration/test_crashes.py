@@ -1,5 +1,6 @@
 """`kill -9` of the relay and of one broker of three at random instants under constant change: who
-reads committed records sees each event once, in order, without a gap; and the end is the truth."""
+reads committed records sees each event once, in order, without a gap; and the end is the truth
+(F18 to F20, F26, F47)."""
 import pathlib
 import random
 import time

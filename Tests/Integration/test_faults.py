@@ -1,5 +1,6 @@
 """Every kind of fault: no false event while it lasts, nothing removed, nothing believed; and the
-next real change after it is seen. All faults at once, each on an account of its own."""
+next real change after it is seen. All faults at once, each on an account of its own (F1, F2, F5,
+F6, F7, F12, F41)."""
 import json
 import time
 

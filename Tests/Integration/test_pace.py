@@ -1,4 +1,5 @@
-"""How often the API is asked: budgets, `Retry-After`, one walk at a time, back-off, spreading."""
+"""How often the API is asked: budgets, `Retry-After`, one walk at a time, back-off, spreading
+(F10, F11, F29 to F32, F34)."""
 import email.utils
 import time
 

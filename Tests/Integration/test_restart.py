@@ -1,5 +1,5 @@
 """What stands over a restart: beliefs, sequences, epochs, places, confirmations; changed rules; one
-walk at a time with --once; the lock; and a clean end."""
+walk at a time with --once; the lock; and a clean end (F18 to F28, F50)."""
 import signal
 import sqlite3
 
@@ -275,6 +275,22 @@ def test_a_restored_backup_is_78_with_a_remedy(make_relay, trax):
     relay.start(ready=False)
     assert relay.wait_exit(40) == 78 and "Error: " in relay.log
     assert len(relay.events.read_to_end()) == 2
+
+
+def test_another_relay_under_the_same_name_is_turned_away_and_disturbs_nothing(make_relay, trax):
+    account = trax.account("a", rows=1)
+    relay = start(make_relay(), account)
+    account.set("conn_00", status="expired")
+    events(relay, 1)
+    other = make_relay()
+    for key in ("name", "sinks"):
+        other.config[key] = relay.config[key]
+    other.enlist(account).start(ready=False)
+    assert other.wait_exit(40) == 78 and "Error: " in other.log
+    trax.was_left = True
+    account.set("conn_00", status="active")
+    events(relay, 2, within=60)
+    assert relay.process.poll() is None, relay.log[-2000:]
 
 
 def test_a_new_event_sink_starts_at_the_head_and_a_new_state_sink_is_filled(

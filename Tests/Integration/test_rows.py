@@ -1,4 +1,4 @@
-"""Rows as no page of the vendor promises them: what is tolerated, and how it is shown."""
+"""Rows as no page of the vendor promises them: what is tolerated, and how it is shown (F44)."""
 import pytest
 
 from judge import latest

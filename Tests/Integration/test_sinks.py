@@ -1,5 +1,5 @@
 """Topics and sinks: filters and their header, at-least-once, the log, what must fit, what is made,
-a record that the broker will not take, and safe channels to the broker."""
+a record that the broker will not take, and safe channels to the broker (F46 to F52)."""
 import json
 
 import pytest

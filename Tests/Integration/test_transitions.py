@@ -1,7 +1,10 @@
 """Each transition of a connection gives exactly the event that the contract names, all its fields
-right, and the state topic holds the truth afterwards."""
+right, and the state topic holds the truth afterwards (F3, F8, F9, F15, F17, F42, F54)."""
+import time
+
 import pytest
 
+from faults import answer, rows
 from judge import duration, instant, latest
 from relay import Plain
 from stage import row, shown
@@ -9,7 +12,7 @@ from stage import row, shown
 
 @pytest.fixture(scope="module")
 def stage(make_stage):
-    stage = make_stage(accounts=34)
+    stage = make_stage(accounts=38)
     broken = stage.add("broken", 0)
     broken.put("conn_00", status="expired").put("conn_01", status="pending")
     broken.put("conn_02", status="sleeping").put("conn_03", status="active")
@@ -179,11 +182,42 @@ def test_a_row_that_comes_back_before_it_is_confirmed_was_never_gone(stage):
     account = stage.take()
     kept = dict(account.rows["conn_01"])
     # Without the row in exactly one whole walk.
-    from faults import rows
     account.plan(rows(lambda all: [r for r in all if r["id"] != "conn_01"]), times=1)
     account.wait_met(1)
     stage.quiet(account, 3)
     assert account.rows["conn_01"] == kept
+
+
+def test_an_empty_list_is_a_list_and_needs_its_confirmation(stage):
+    account = stage.take()
+    account.plan(rows(lambda all: []), times=1)
+    account.wait_met(1)
+    stage.quiet(account, 2)
+    account.remove("conn_00", "conn_01", "conn_02")
+    told = stage.change(account, *["connection.unlinked"] * 3)
+    assert [each.value["subject"] for each in told] == ["conn_00", "conn_01", "conn_02"]
+
+
+def test_a_failed_walk_between_two_sights_neither_confirms_nor_forgets(stage):
+    account = stage.take().remove("conn_01")
+    first = time.time()
+    account.wait_sealed(1)
+    account.plan(answer(500), times=1)
+    told = stage.change(account, "connection.unlinked")
+    assert account.met("status 500") <= 1
+    # The window ends where the absence was first seen, not where it was confirmed.
+    assert instant(told.value["time"]).timestamp() - first < 5
+    account.heal()
+
+
+def test_a_row_that_came_and_went_between_is_told_both_times(stage):
+    account = stage.take()
+    for _ in range(2):
+        account.put("conn_10")
+        stage.change(account, "connection.linked")
+        account.remove("conn_10")
+        stage.change(account, "connection.unlinked")
+    stage.settle(account)
 
 
 def test_a_row_that_returns_after_unlinked_is_new(stage):
