@@ -51,6 +51,10 @@ final class Courier: Sendable {
         var hasOpened = false
         var isStopping = false
         var stopped: PublishFailure?
+        /// Sinks that are new to this journal: what the other side remembers of them is of before.
+        var fresh: Set<SinkName> = []
+        /// The accounts of the register, whose keys a state sink may hold.
+        var accounts: Set<AccountID> = []
     }
 
     init(
@@ -82,8 +86,10 @@ final class Courier: Sendable {
             fail(PublishFailure(kind: .misconfigured, code: error.code, reason: error.reason))
             return
         }
+        let start = head.withLock { $0 }
         var delivery = Delivery(
-            sinks: route.sinks.map { ($0, places[$0.name] ?? .start) }, now: clock.now)
+            sinks: route.sinks.map { ($0, places[$0.name] ?? start) }, now: clock.now)
+        var filling = Filling()
         var unsaved: Set<SinkName> = []
         var savedAt = clock.now
         report(delivery)
@@ -94,10 +100,18 @@ final class Courier: Sendable {
                 save(delivery, &unsaved)
                 savedAt = now
             }
+            if delivery.isOpen, let filled = fillNext(&filling, &delivery, now: now, head: head) {
+                unsaved.insert(filled)
+                save(delivery, &unsaved)
+            }
             switch delivery.next(now: now, head: head) {
             case .open:
-                open(&delivery)
+                open(&delivery, &filling)
             case .publish(let after, let limit, let sinks):
+                if let waiting = filling.first(of: sinks) {
+                    delivery.failed(waiting, sinks: sinks, entries: 0, now: now)
+                    break
+                }
                 publish(&delivery, after: after, limit: limit, sinks: sinks)
                 unsaved.formUnion(sinks)
                 if !route.remembersPlaces { save(delivery, &unsaved) }
@@ -114,18 +128,21 @@ final class Courier: Sendable {
         route.publisher.close(within: .seconds(3))
     }
 
-    private func open(_ delivery: inout Delivery) {
+    private func open(_ delivery: inout Delivery, _ filling: inout Filling) {
+        let began = clock.now
         do throws(PublishFailure) {
             let progress = try route.publisher.open()
             let head = head.withLock { $0 }
+            let fresh = status.withLock { $0.fresh }
             let places = try Self.reconcile(
-                progress, lanes: delivery.lanes, journal: journal, head: head, name: name)
-            let filled = try fillStates(delivery.lanes, progress: progress, head: head)
-            delivery.opened(places: places.merging(filled) { _, filled in filled })
+                progress, lanes: delivery.lanes, fresh: fresh, journal: journal, head: head,
+                name: name)
+            delivery.opened(places: places)
+            filling.begin(delivery.lanes, progress: progress, fresh: fresh)
             status.signal { $0.hasOpened = true }
         } catch {
             note(error)
-            delivery.failed(error, sinks: [], entries: 0, now: clock.now)
+            delivery.failed(error, sinks: [], entries: 0, now: clock.now, since: began)
         }
     }
 

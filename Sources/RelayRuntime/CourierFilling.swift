@@ -9,32 +9,43 @@ internal import Threading
 extension Courier {
     /// Records of one run of a filling.
     static let fillingLimit = 500
+    /// How long a sink that could not be filled is left alone.
+    static let fillingPause: Duration = .seconds(5)
 
-    /// Fills the state sinks that the other side remembers nothing of.
+    /// Fills the next state sink that waits for it, if one does; nil when none was filled.
     ///
+    /// A sink that cannot be filled waits with a back-off, and the others go on without it.
+    func fillNext(
+        _ filling: inout Filling, _ delivery: inout Delivery, now: Instant, head: JournalPosition
+    ) -> SinkName? {
+        guard let sink = filling.next(now: now) else { return nil }
+        do throws(PublishFailure) {
+            try fill(sink, head: head)
+            filling.filled(sink)
+            delivery.filled(sink, at: head)
+            status.withLock { _ = $0.fresh.remove(sink) }
+            return sink
+        } catch {
+            let refused = PublishFailure(
+                kind: .refusedSink(sink), code: error.code,
+                reason: "filling \(sink): \(error.reason)")
+            note(refused)
+            count(refused, sinks: [sink])
+            filling.postpone(sink, refused, until: clock.now + Self.fillingPause)
+            delivery.failed(refused, sinks: [sink], entries: 0, now: clock.now)
+            return nil
+        }
+    }
+
     /// Beliefs are read one by one while the judge goes on writing, so a record may be newer than the
-    /// place; the entries after it are delivered again, and the last word is the newest.
-    func fillStates(
-        _ lanes: [Delivery.Lane], progress: [SinkName: Progress], head: JournalPosition
-    ) throws(PublishFailure) -> [SinkName: JournalPosition] {
-        let fresh = lanes.filter { $0.plan.role == .state && progress[$0.plan.name] == nil }
-        var places: [SinkName: JournalPosition] = [:]
-        guard !fresh.isEmpty else { return places }
+    /// place; the entries after it are delivered again, and the last word is the newest. Accounts of
+    /// the register without a belief lose what the topic holds of them: their baseline is to come.
+    private func fill(_ sink: SinkName, head: JournalPosition) throws(PublishFailure) {
         let accounts = try reading { () throws(JournalFailure) in
             try journal.heads().keys.sorted()
         }
-        guard !accounts.isEmpty else { return places }
-        for lane in fresh {
-            try fill(lane.plan.name, accounts: accounts, head: head)
-            places[lane.plan.name] = head
-        }
-        return places
-    }
-
-    private func fill(
-        _ sink: SinkName, accounts: [AccountID], head: JournalPosition
-    ) throws(PublishFailure) {
-        let ours = Set(accounts)
+        let ours = status.withLock { $0.accounts }.union(accounts)
+        guard !ours.isEmpty else { return }
         var stale = try route.publisher.heldKeys(of: sink) { key in
             StateRecord.split(key: key).map { ours.contains($0.0) } ?? false
         }
@@ -92,5 +103,48 @@ extension Courier {
         } catch {
             throw PublishFailure(kind: .unavailable, code: error.code, reason: error.reason)
         }
+    }
+}
+
+/// Which state sinks wait to be filled.
+struct Filling {
+    private var waiting: [SinkName: Instant?] = [:]
+    private var failures: [SinkName: PublishFailure] = [:]
+
+    /// After opening: sinks that the other side remembers nothing of, or that are new to the journal.
+    mutating func begin(
+        _ lanes: [Delivery.Lane], progress: [SinkName: Progress], fresh: Set<SinkName>
+    ) {
+        for lane in lanes where lane.plan.role == .state {
+            let name = lane.plan.name
+            guard progress[name] == nil || fresh.contains(name) else { continue }
+            waiting.updateValue(nil, forKey: name)
+        }
+    }
+
+    /// The next one that may be filled now.
+    func next(now: Instant) -> SinkName? {
+        waiting.keys.sorted().first { sink in
+            guard let until = waiting[sink].flatMap({ $0 }) else { return true }
+            return until <= now
+        }
+    }
+
+    /// Why one of these sinks takes no entries yet; nil when all of them may.
+    func first(of sinks: [SinkName]) -> PublishFailure? {
+        guard let sink = sinks.first(where: { waiting.keys.contains($0) }) else { return nil }
+        return failures[sink]
+            ?? PublishFailure(
+                kind: .refusedSink(sink), code: "filling", reason: "\(sink) is being filled")
+    }
+
+    mutating func filled(_ sink: SinkName) {
+        waiting.removeValue(forKey: sink)
+        failures[sink] = nil
+    }
+
+    mutating func postpone(_ sink: SinkName, _ failure: PublishFailure, until: Instant) {
+        waiting.updateValue(until, forKey: sink)
+        failures[sink] = failure
     }
 }

@@ -186,7 +186,7 @@ struct EpochSource {
 
     /// The wall clock in milliseconds, or one more than the last epoch where that is larger.
     mutating func next(at now: Timestamp) -> Int64 {
-        last = max(now.milliseconds, last + 1)
+        last = max(now.milliseconds, last < .max ? last + 1 : last)
         return last
     }
 }

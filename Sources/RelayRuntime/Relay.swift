@@ -118,6 +118,9 @@ public final class Relay: Sendable {
         let heads = try parts.journal.heads()
         let marks = try parts.journal.marks()
         let accounts = try parts.register.accounts()
+        for courier in couriers {
+            courier.status.withLock { $0.accounts = Set(accounts.map(\.id)) }
+        }
         let lastEpoch = try parts.journal.lastEpoch()
         let head = try parts.journal.head()
         let isEmpty = heads.isEmpty && head == .start
@@ -142,7 +145,12 @@ public final class Relay: Sendable {
         let head = try parts.journal.head()
         let sinks = Set(parts.routes.flatMap(\.sinks).map(\.name))
         var places: [SinkName: JournalPosition?] = [:]
-        for sink in sinks where known[sink] == nil { places.updateValue(head, forKey: sink) }
+        let fresh = sinks.filter { known[$0] == nil }
+        for courier in couriers { courier.status.withLock { $0.fresh = fresh } }
+        // A state sink has a place only when it was filled, so that a filling cut short is repeated.
+        let states = Set(
+            parts.routes.flatMap(\.sinks).filter { $0.role == .state }.map(\.name))
+        for sink in fresh where !states.contains(sink) { places.updateValue(head, forKey: sink) }
         for sink in known.keys where !sinks.contains(sink) {
             places.updateValue(nil, forKey: sink)
         }

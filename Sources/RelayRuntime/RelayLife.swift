@@ -73,12 +73,13 @@ extension Relay {
 
     /// Stops polling, delivers for at most that long, and ends the threads; the rest stays in the journal.
     ///
-    /// A publisher that blocks then is closed from here, which takes up to 5 s more.
+    /// The last fifth of the time is for closing publishers that block, so that the whole ends in time.
     ///
     /// - Returns: whether everything was delivered.
     @discardableResult
     public func stop(within limit: Duration) -> Bool {
-        let deadline = clock.now + limit
+        let end = clock.now + limit
+        let deadline = clock.now + limit * 0.8
         let (threads, judgeThread, courierThreads) = state.signal { state in
             state.isStopping = true
             return (state.threads, state.judgeThread, state.courierThreads)
@@ -91,10 +92,10 @@ extension Relay {
         let isDelivered = awaitDelivery(until: deadline)
         for courier in couriers { courier.stop() }
         for (thread, courier) in zip(courierThreads, couriers)
-        where !thread.join(timeout: .seconds(1)) {
+        where !thread.join(timeout: max(.milliseconds(200), (end - clock.now) * 0.25)) {
             // Blocked in a publish that will not end in time: closing ends it.
-            courier.route.publisher.close(within: .seconds(2))
-            thread.join(timeout: .seconds(3))
+            courier.route.publisher.close(within: max(.milliseconds(200), end - clock.now))
+            thread.join(timeout: max(.milliseconds(200), end - clock.now))
         }
         return isDelivered
     }

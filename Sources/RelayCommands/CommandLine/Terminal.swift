@@ -43,7 +43,8 @@ struct Terminal: Sendable {
         if isTerminal {
             write(prompt, to: 2)
             var quiet = saved
-            quiet.c_lflag &= ~tcflag_t(ECHO)
+            // Without ISIG, too: Ctrl-C must not leave the terminal without echo.
+            quiet.c_lflag &= ~tcflag_t(ECHO | ISIG)
             unsafe tcsetattr(0, TCSANOW, &quiet)
         }
         defer {
@@ -58,6 +59,7 @@ struct Terminal: Sendable {
             let count = unsafe read(0, &byte, 1)
             if count < 0 && errno == EINTR { continue }
             guard count == 1, byte != UInt8(ascii: "\n") else { break }
+            if isTerminal, byte == 0x03 || byte == 0x1C { return nil }
             bytes.append(byte)
         }
         while let last = bytes.last, last == UInt8(ascii: "\r") || last == UInt8(ascii: " ") {

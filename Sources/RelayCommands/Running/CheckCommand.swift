@@ -68,7 +68,7 @@ private struct Check {
     private mutating func problem(_ text: String) {
         problems += text.split(separator: "\n").map { line in
             String(line.drop { $0 == " " })
-        }
+        }.filter { !$0.hasSuffix("problems in the configuration:") }
     }
 
     private mutating func away(_ text: String) { unreachable.append(text) }
@@ -98,7 +98,7 @@ private struct Check {
             do throws(CommandError) {
                 try AccountsImport.mustBeReadable(file, of: pipeline)
                 let entries = try AccountsImport.entries(of: file)
-                for entry in entries {
+                for entry in entries where entry.isPaused != true {
                     if let credential = entry.credential { found[entry.account] = credential }
                 }
                 ok("accounts file: \(entries.count) accounts")
@@ -106,7 +106,7 @@ private struct Check {
                 problem(error.message)
             }
         }
-        if unsafe access(pipeline.journal.sqlite, F_OK) == 0 {
+        if Self.hasContent(pipeline.journal.sqlite) {
             do throws(CommandError) {
                 let registered = try active(try workshop.openRegister())
                 for account in registered where found[account.id] == nil {
@@ -122,11 +122,36 @@ private struct Check {
         } else {
             note("journal: \(pipeline.journal.sqlite) is not there yet; `run` makes it")
         }
+        mustBeWritable(pipeline.journal.sqlite, key: "journal.sqlite")
+        mustBeWritable(pipeline.journal.keyFile, key: "journal.keyFile")
         if found.isEmpty, problems.isEmpty {
             note(
                 "no account yet: add one with 'trax-relay accounts add ID -c \(pipeline.file)'")
         }
         return found.sorted { $0.key < $1.key }.map { Candidate(id: $0.key, credential: $0.value) }
+    }
+
+    /// `run` makes files beside the journal, and the key where it is not there.
+    private mutating func mustBeWritable(_ path: String, key: String) {
+        let end = path.lastIndex(of: "/")
+        let folder = end.map { path[..<$0].isEmpty ? "/" : String(path[..<$0]) } ?? "."
+        let isThere = unsafe access(path, F_OK) == 0
+        var status = stat()
+        if isThere, unsafe stat(path, &status) == 0, status.st_mode & S_IFMT != S_IFREG {
+            problem(pipeline.problem(at: key, "\(path) is not a file").description)
+        } else if isThere, unsafe access(path, R_OK) != 0 {
+            problem(pipeline.problem(at: key, "\(path) cannot be read").description)
+        } else if key == "journal.sqlite" || !isThere, unsafe access(folder, W_OK) != 0 {
+            let reason = unsafe access(folder, F_OK) == 0 ? "cannot be written" : "does not exist"
+            problem(pipeline.problem(at: key, "the folder \(folder) \(reason)").description)
+        }
+    }
+
+    /// Whether there is a file that holds anything: an empty one is no journal yet.
+    private static func hasContent(_ path: String) -> Bool {
+        var status = stat()
+        return unsafe stat(path, &status) == 0 && status.st_mode & S_IFMT == S_IFREG
+            && status.st_size > 0
     }
 
     private func active(
@@ -178,7 +203,9 @@ private struct Check {
             now: { RelayClock.wall })
         switch result {
         case .success(let walk):
-            ok("API: \(candidate.id) can be read: \(walk.rows.count) connections")
+            ok(
+                "API: \(candidate.id) can be read: \(walk.rows.count) connections (one account was tried)"
+            )
         case .failure(let failure):
             switch failure.kind {
             case .refused:

@@ -2,6 +2,7 @@ internal import Glibc
 internal import RelayConfiguration
 internal import RelayCore
 internal import RelayJournal
+internal import Threading
 
 /// The temporary folder of a quickstart: pipeline, journal, key; gone at its end.
 struct QuickstartFolder {
@@ -15,7 +16,12 @@ struct QuickstartFolder {
         }
         path = String(
             decoding: template.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }, as: UTF8.self)
+        // A closed pipe ends the process on the spot (`quickstart | head`): nothing stays then either.
+        Self.left.withLock { $0 = path }
+        atexit { QuickstartFolder.left.withLock { $0 }.map(QuickstartFolder.remove) }
     }
+
+    private static let left = Lock<String?>(nil)
 
     /// The pipeline that the demonstration runs; `Pipelines/quickstart.yaml` is the same as a file.
     func workshop(api: String) throws(CommandError) -> Workshop {
@@ -58,6 +64,11 @@ struct QuickstartFolder {
 
     /// Deletes the files that the relay makes, and the folder.
     func remove() {
+        Self.remove(path)
+        Self.left.withLock { $0 = nil }
+    }
+
+    private static func remove(_ path: String) {
         for name in [
             "relay.db", "relay.db-wal", "relay.db-shm", "relay.db.lock", "relay.key",
         ] {

@@ -39,7 +39,9 @@ enum RunCommand {
     ) throws(CommandError) -> ExitCode {
         Signals.block()
         let workshop = try Workshop(pipelineFile: arguments.required("PIPELINE"))
-        let running = try RunningRelay(workshop, log: .standardError, terminal: terminal)
+        let running = try Signals.guardingStart { () throws(CommandError) in
+            try RunningRelay(workshop, log: .standardError, terminal: terminal)
+        }
         if arguments.has("--once") { return try once(running) }
         return try serve(running, terminal: terminal)
     }
@@ -83,7 +85,12 @@ enum RunCommand {
         running.assembly.log.note(
             .info, "run", "trax-relay \(RelayVersion.text) runs",
             ["pipeline": running.assembly.pipeline.name])
+        if let broker = running.embeddedBootstrap {
+            running.assembly.log.note(
+                .info, "run", "embedded broker, for trying out", ["address": broker])
+        }
         var progress = RoundProgress(terminal: terminal)
+        var reload: OSThread?
         while true {
             if let failure = running.relay.failure(within: .zero) {
                 running.stop(within: .seconds(2))
@@ -92,7 +99,10 @@ enum RunCommand {
             progress.show(running.relay.status.poll)
             switch Signals.wait(.milliseconds(200)) {
             case nil: continue
-            case .hangUp: running.reload(terminal: terminal)
+            case .hangUp:
+                // A long import must not keep a stop waiting, and two must not overlap.
+                reload?.join()
+                reload = OSThread(name: "reload") { running.reload(terminal: terminal) }
             case .terminate, .interrupt:
                 stop(running)
                 return .ok

@@ -46,7 +46,7 @@ final class RunningRelay: Sendable {
         do throws(JournalFailure) {
             lock = try JournalLock(journal: pipeline.journal.sqlite)
         } catch {
-            throw CommandError(error)
+            throw CommandError(opening: error)
         }
         let file = try workshop.openFile(.create, lock: lock)
         for warning in file.warnings { log.note(.warning, "journal", warning) }
@@ -82,25 +82,39 @@ final class RunningRelay: Sendable {
         }
     }
 
-    /// Takes accounts file and secrets anew; what is wrong is logged, and readiness says so.
+    /// Takes the accounts file and the secrets anew; what is wrong is logged, and readiness says so.
     func reload(terminal: Terminal) {
         let log = assembly.log
         do throws(CommandError) {
             try readToken()
+        } catch {
+            log.note(.error, "reload", "the token stays as it was: \(error.message)")
+        }
+        do throws(CommandError) {
             try AccountsImport.run(
                 assembly.pipeline, into: register, log: log, terminal: terminal)
             relay.noteAccountsFile(problem: nil)
             relay.readRegister()
             log.note(.info, "reload", "accounts and secrets reloaded")
         } catch {
-            for line in error.message.split(separator: "\n") {
+            let lines = error.message.split(separator: "\n").map { $0.drop { $0 == " " } }
+            for line in lines.prefix(Self.reloadLines) {
                 log.note(.error, "reload", "reload refused: \(line)")
+            }
+            if lines.count > Self.reloadLines {
+                log.note(
+                    .error, "reload",
+                    "reload refused: \(lines.count - Self.reloadLines) lines more;"
+                        + " `trax-relay check` prints them all")
             }
             relay.noteAccountsFile(
                 problem: "the accounts file was not taken: "
-                    + error.message.split(separator: "\n").joined(separator: "; "))
+                    + lines.prefix(3).joined(separator: "; ") + (lines.count > 3 ? "; …" : ""))
         }
     }
+
+    /// How many problems of an accounts file a reload logs.
+    private static let reloadLines = 10
 
     /// Stops polling, delivers for at most that long, and closes everything.
     ///

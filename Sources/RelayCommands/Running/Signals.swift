@@ -1,4 +1,5 @@
 internal import Glibc
+internal import Threading
 
 /// The signals that a running relay listens to.
 ///
@@ -30,6 +31,27 @@ enum Signals {
         case SIGHUP: return .hangUp
         default: return nil
         }
+    }
+
+    /// Opens things, and ends the process at a signal that comes meanwhile.
+    ///
+    /// Nothing runs yet that would have to be stopped: what an import has not committed is not
+    /// taken, and that is all.
+    static func guardingStart<Result>(
+        _ body: () throws(CommandError) -> Result
+    ) throws(CommandError) -> Result {
+        let isDone = Lock(false)
+        let watch = OSThread(name: "start") {
+            while !isDone.withLock({ $0 }) {
+                guard let signal = wait(.milliseconds(50)), signal != .hangUp else { continue }
+                _exit(0)
+            }
+        }
+        defer {
+            isDone.withLock { $0 = true }
+            watch.join()
+        }
+        return try body()
     }
 
     private static var set: sigset_t {

@@ -37,7 +37,7 @@ struct Workshop {
                 path: pipeline.journal.sqlite, keyFile: pipeline.journal.keyFile, access: access,
                 lock: lock)
         } catch {
-            throw CommandError(error)
+            throw CommandError(opening: error)
         }
     }
 
@@ -112,6 +112,16 @@ extension CommandError {
         switch failure.kind {
         case .unusable, .locked: self.init(.configuration, failure.reason)
         case .busy, .full, .failed: self.init(.failure, failure.reason)
+        }
+    }
+
+    /// A journal that cannot be opened: where it is to be is configuration.
+    init(opening failure: JournalFailure) {
+        switch failure.kind {
+        case .failed where failure.code != "missing", .unusable, .locked:
+            self.init(.configuration, failure.reason)
+        case .failed, .busy, .full:
+            self.init(.failure, failure.reason)
         }
     }
 

@@ -138,11 +138,26 @@ public struct Delivery: Sendable {
         }
     }
 
+    /// A state sink has all that is believed, as of a place.
+    public mutating func filled(_ sink: SinkName, at place: JournalPosition) {
+        guard let index = lanes.firstIndex(where: { $0.plan.name == sink }) else { return }
+        lanes[index].place = place
+        recover(index)
+    }
+
     /// Opening failed, or a run of that many entries to these sinks did.
+    ///
+    /// - Parameter began: when the attempt at opening began; failing counts from there.
     public mutating func failed(
-        _ failure: PublishFailure, sinks: [SinkName], entries: Int, now: Instant
+        _ failure: PublishFailure, sinks: [SinkName], entries: Int, now: Instant,
+        since began: Instant? = nil
     ) {
         if case .stopped = state { return }
+        if let began {
+            for index in lanes.indices {
+                lanes[index].failingSince = lanes[index].failingSince ?? began
+            }
+        }
         switch failure.kind {
         case .misconfigured, .takenOver:
             noteEverywhere(failure, now: now)

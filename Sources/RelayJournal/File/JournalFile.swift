@@ -49,7 +49,7 @@ public final class JournalFile: Sendable {
     ) throws(JournalFailure) {
         if access == .create {
             _ = try SystemFile.makeEmpty(path)
-        } else if !SystemFile.exists(path) {
+        } else if !SystemFile.hasContent(path) {
             throw JournalFailure(
                 kind: .failed, code: "missing",
                 reason:

@@ -16,7 +16,7 @@ public final class JournalLock: Sendable {
     ///
     /// - Throws: kind `locked` with the holder's process when there is one.
     public init(journal: String) throws(JournalFailure) {
-        let path = journal + ".lock"
+        let path = SystemFile.resolved(journal) + ".lock"
         let opened = unsafe open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0o600)
         guard opened >= 0 else {
             throw .system(
@@ -50,7 +50,7 @@ public final class JournalLock: Sendable {
     ///
     /// For telling a person; it may be over the moment it is said.
     public static func holder(of journal: String) -> Int32? {
-        let path = journal + ".lock"
+        let path = SystemFile.resolved(journal) + ".lock"
         let opened = unsafe open(path, O_RDONLY | O_CLOEXEC)
         guard opened >= 0 else { return nil }
         defer { close(opened) }

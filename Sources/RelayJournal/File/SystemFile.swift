@@ -30,6 +30,29 @@ enum SystemFile {
         return .made
     }
 
+    /// Whether something is there; a file that is empty is not (`stat(2)`).
+    static func hasContent(_ path: String) -> Bool {
+        var status = stat()
+        guard unsafe stat(path, &status) == 0 else { return false }
+        return status.st_mode & S_IFMT != S_IFREG || status.st_size > 0
+    }
+
+    /// A path without symbolic links, so that one file has one name.
+    ///
+    /// Of a file that is not there yet, its folder's (`realpath(3)`).
+    static func resolved(_ path: String) -> String {
+        if let whole = unsafe realpath(path, nil) {
+            defer { unsafe free(whole) }
+            return unsafe String(cString: whole)
+        }
+        let slash = path.lastIndex(of: "/")
+        let folder = slash.map { $0 == path.startIndex ? "/" : String(path[..<$0]) } ?? "."
+        guard let parent = unsafe realpath(folder, nil) else { return path }
+        defer { unsafe free(parent) }
+        let name = slash.map { path[path.index(after: $0)...] } ?? path[...]
+        return unsafe String(cString: parent) + "/" + name
+    }
+
     /// Makes a whole file or nothing, without ever replacing one (`link(2)`).
     ///
     /// Written under another name, synced, and linked to its own, so that nobody ever reads half of
@@ -88,9 +111,6 @@ enum SystemFile {
         guard let slash = path.lastIndex(of: "/") else { return "." }
         return slash == path.startIndex ? "/" : String(path[..<slash])
     }
-
-    /// Whether there is something under that name.
-    static func exists(_ path: String) -> Bool { unsafe access(path, F_OK) == 0 }
 
     /// The words for the last error of the system on this thread.
     static func lastError() -> String { unsafe String(cString: strerror(errno)) }

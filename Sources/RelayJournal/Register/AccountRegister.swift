@@ -38,7 +38,13 @@ public final class AccountRegister: Register {
         try run { connection in
             let seen = connection.seenVersion
             guard try connection.noteVersions() else { return [] }
-            return try connection.load(after: seen, file.seal)
+            do {
+                return try connection.load(after: seen, file.seal)
+            } catch {
+                // Not handed out, so not seen: the next call loads them again.
+                connection.forgetVersions(since: seen)
+                throw error
+            }
         }
     }
 

@@ -67,6 +67,12 @@ struct RegisterConnection {
         return true
     }
 
+    /// Takes back what was noted last: the changes since a version are still to be handed out.
+    mutating func forgetVersions(since version: Int64) {
+        seenVersion = version
+        seenData = -1
+    }
+
     func registerVersion() throws -> Int64 {
         try version.first { $0.integer(0) } ?? 0
     }
