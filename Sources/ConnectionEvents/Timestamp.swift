@@ -137,7 +137,7 @@ extension Duration {
 
     /// ISO 8601, as `P1DT2H3M4.5S` with days of 24 hours; `PT0S` for zero and below.
     public var iso8601: String {
-        let total = max(0, wholeMilliseconds)
+        let total = wholeMilliseconds
         guard total > 0 else { return "PT0S" }
         let days = total / 86_400_000
         let hours = total / 3_600_000 % 24

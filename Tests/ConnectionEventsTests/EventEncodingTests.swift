@@ -48,6 +48,14 @@ import Testing
             ])
     }
 
+    @Test func `what is not there is null: the previous row, and the walk that showed it`() throws {
+        let data = try #require(try baseline().json["data"]?.objectValue)
+        #expect(data["previous"] == .null)
+        #expect(data["changedBetween"]?["after"] == .null)
+        #expect(data["connection"]?["status"] == .null)
+        #expect(data["connection"]?["grantedScopes"] == .null)
+    }
+
     @Test func `an event without a walk has no window and no walk`() throws {
         let data = try #require(try resync().json["data"]?.objectValue)
         #expect(data["changedBetween"] == nil)

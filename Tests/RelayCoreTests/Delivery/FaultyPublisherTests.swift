@@ -5,7 +5,7 @@ import Testing
 
 /// Deliveries against a broker that fails in every way it can, and loses acknowledgements.
 @Suite struct FaultyPublisherTests {
-    @Test(arguments: 1...40)
+    @Test(arguments: 1...16)
     func `with the place read back on opening, each record arrives once, in order`(
         seed: UInt64
     ) throws {
@@ -16,7 +16,7 @@ import Testing
         }
     }
 
-    @Test(arguments: 1...40)
+    @Test(arguments: 1...16)
     func `with the place in the journal alone, no record is skipped, and order is kept`(
         seed: UInt64
     ) throws {

@@ -6,7 +6,7 @@ import Testing
 /// Random histories of one account's lists, refusals and rules, held to what the contract promises of
 /// any history.
 @Suite struct HistoryTests {
-    @Test(arguments: 1...60)
+    @Test(arguments: 1...40)
     func `whatever a history brings, the events fit together`(seed: UInt64) throws {
         var random = SeededRandom(seed: seed)
         let policy: Detection.BaselinePolicy = Bool.random(using: &random) ? .quiet : .publish
