@@ -13,9 +13,8 @@ extension String {
     /// No more than its first so many bytes, cut between two Unicode scalars.
     func cut(to bytes: Int) -> String {
         guard utf8.count > bytes else { return self }
-        var end = utf8.index(startIndex, offsetBy: bytes)
-        while end.samePosition(in: unicodeScalars) == nil { end = utf8.index(before: end) }
-        return String(self[..<end])
+        // A slice of a text ends before a scalar that its end would cut in two.
+        return String(self[..<utf8.index(startIndex, offsetBy: bytes)])
     }
 }
 

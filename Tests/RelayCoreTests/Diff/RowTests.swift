@@ -17,6 +17,8 @@ import Testing
         let change = try story.list(other).change
         #expect(change.connection.grantedScopes == ["Z", "b", "é"])
         #expect(change.scopes == ScopeChange(added: ["Z", "é"], removed: ["a"]))
+        let spelled = try decoded("{\"id\":\"a\",\"grantedScopes\":[\"z\",\"e\u{301}\"]}")
+        #expect(spelled.connection.grantedScopes == ["e\u{301}", "z"], "e stands before z")
     }
 
     @Test func `two spellings of one text are two scopes`() throws {
@@ -161,11 +163,13 @@ import Testing
         #expect(try ids(events[0].change) == [])
     }
 
-    @Test func `a row without a platform replaces nothing`() throws {
+    @Test func `a row without a platform replaces nothing, and is not replaced`() throws {
         var story = try Story(Self.rules, baseline: [row("a", "expired", platform: nil)])
         let events = story.list(
-            row("a", "expired", platform: nil), row("new", "active", platform: nil))
-        #expect(try ids(events.change) == [])
+            row("a", "expired", platform: nil), row("n", "active", platform: nil),
+            row("o", "active", platform: ""))
+        #expect(events.short == ["linked n", "linked o"])
+        #expect(try events.map { try ids($0.change) } == [[], []])
     }
 
     @Test func `a row of the baseline replaces nothing`() throws {

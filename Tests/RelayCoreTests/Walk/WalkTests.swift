@@ -167,14 +167,13 @@ import Testing
 
     @Test func `an answer's request id is kept as evidence, but not without end`() throws {
         var walk = begin()
-        let long = String(repeating: "é", count: 1000)
+        let long = "x" + String(repeating: "é", count: 1000)
         guard case .read(let reading) = walk.answered(page("a"), requestID: long) else {
             Issue.record("not read")
             return
         }
         let kept = try reading.seal(at: Story.noon).get().pages[0].requestID
-        #expect(kept.utf8.count == 256)
-        #expect(long.hasPrefix(kept))
+        #expect(kept == "x" + String(repeating: "é", count: 127), "no half of an é")
     }
 }
 
