@@ -37,6 +37,8 @@ extension Courier {
         }
     }
 
+    /// Sends a state sink everything that is believed, and takes back what it holds beyond that.
+    ///
     /// Beliefs are read one by one while the judge goes on writing, so a record may be newer than the
     /// place; the entries after it are delivered again, and the last word is the newest. Accounts of
     /// the register without a belief lose what the topic holds of them: their baseline is to come.
