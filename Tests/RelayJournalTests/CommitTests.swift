@@ -203,6 +203,28 @@ import Testing
         #expect(numbers == [[s: 0], [:], [s: 1, t: 0], [s: 3], [s: 0]])
     }
 
+    @Test(arguments: [false, true])
+    func `the last event of an account that is gone is numbered too`(isMetAgain: Bool) throws {
+        let s = SinkName("s")
+        var batch = JournalBatch()
+        batch.entries = [entry(a, c1, sequence: 1, numberedBy: [s])]
+        _ = try journal.commit(batch)
+        batch.beliefs = [(a, .drop)]
+        batch.entries = [entry(a, c1, sequence: 2, numberedBy: [s])]
+        if isMetAgain {
+            let head = BeliefHead(epoch: 6, incarnation: 2, rulesDigest: 1)
+            batch.beliefs.append((a, .update(head, rows: [:])))
+            batch.entries.append(entry(a, c1, epoch: 6, sequence: 1, numberedBy: [s]))
+        }
+        _ = try journal.commit(batch)
+        batch.beliefs = []
+        batch.entries = [entry(a, c1, epoch: 6, sequence: 2, numberedBy: [s])]
+        _ = try journal.commit(batch)
+        let numbers = try journal.entries(after: .start, limit: 10, bytes: 1 << 20)
+            .map(\.previousNumbers)
+        #expect(numbers == [[s: 0], [s: 1]] + (isMetAgain ? [[s: 0], [s: 1]] : [[s: 0]]))
+    }
+
     @Test func `places move and are forgotten`() throws {
         let (s, t) = (SinkName("s"), SinkName("t"))
         #expect(try journal.place(of: s) == nil)

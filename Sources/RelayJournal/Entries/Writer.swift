@@ -70,13 +70,16 @@ final class Writer {
         var position = head
         var epoch = lastEpoch
         try database.transaction {
+            var gone: Set<AccountID> = []
             for (account, write) in batch.beliefs {
                 switch write {
                 case .update(let head, let rows):
                     epoch = max(epoch, head.epoch)
                     try put(head, rows, of: account)
+                    gone.remove(account)
                 case .drop:
                     try drop(account)
+                    gone.insert(account)
                 }
             }
             for entry in batch.entries {
@@ -84,6 +87,8 @@ final class Writer {
                 epoch = max(epoch, entry.event?.epoch ?? 0)
                 try put(entry, at: position)
             }
+            // Only now: the last events of an account are numbered after those before them.
+            for account in gone { try dropNumbers.run(.text(account.text)) }
             for (account, incarnation) in batch.removals {
                 try forget.run(.text(account.text), .integer(incarnation))
             }
@@ -139,7 +144,7 @@ final class Writer {
     }
 
     private func drop(_ account: AccountID) throws {
-        for statement in [dropHead, dropRows, dropNumbers] {
+        for statement in [dropHead, dropRows] {
             try statement.run(.text(account.text))
         }
         try marks.drop(account)
