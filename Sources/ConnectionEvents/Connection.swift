@@ -12,7 +12,8 @@ public struct Connection: Hashable, Sendable {
     public var health: Health
     /// What the platform granted, sorted by bytes, without doubles; nil as long as it is unknown.
     public var grantedScopes: [String]?
-    /// The row's fields that the relay does not know, as the API gave them; empty when there are none.
+    /// The row's fields that the relay does not know, as the API gave them; empty when there are
+    /// none.
     public var extra: JSONObject
     /// Whether the unknown fields were dropped because they were larger than 8 KiB together.
     public var extraOmitted: Bool

@@ -2,8 +2,8 @@ public import JSON
 
 /// One published change, as a CloudEvent 1.0.
 ///
-/// Made once, when the change was decided; its bytes are the same on every sink, attempt and replay.
-/// https://github.com/cloudevents/spec/blob/v1.0.2/cloudevents/spec.md
+/// Made once, when the change was decided; its bytes are the same on every sink, attempt and
+/// replay. https://github.com/cloudevents/spec/blob/v1.0.2/cloudevents/spec.md
 public struct ConnectionEvent: Hashable, Sendable {
     /// The same id everywhere.
     public var id: EventID
@@ -141,7 +141,8 @@ public struct ChangeWindow: Hashable, Sendable {
 
 /// What an event tells of the account itself.
 public enum AccountChange: Hashable, Sendable {
-    /// The credential is refused: HTTP status and error code of the latest refusal, time of the first.
+    /// The credential is refused: HTTP status and error code of the latest refusal, time of the
+    /// first.
     case blind(status: Int, code: String, requiredScope: String?, since: Timestamp)
     /// The account can be read again, that long after the first refusal.
     case restored(blindFor: Duration)
@@ -149,7 +150,8 @@ public enum AccountChange: Hashable, Sendable {
     case removed
     /// The belief was read anew, for the reason `loss`, `restore` or `wrongAccount`.
     case resynced(reason: String)
-    /// The brake holds changes: the hold's id, `share`, `fleet` or `wrongAccount`, counts, first ids.
+    /// The brake holds changes: the hold's id, `share`, `fleet` or `wrongAccount`, counts, first
+    /// ids.
     case held(
         hold: String, reason: String, removals: Int, failures: Int, connections: [ConnectionID])
     /// Nothing is held any more: how many held changes recovered, were published, were discarded.

@@ -140,8 +140,8 @@ extension AccountChange {
 }
 
 extension Duration {
-    /// Reads the ISO 8601 durations that `iso8601` writes: days, hours, minutes, seconds in this order,
-    /// a fraction of the seconds only.
+    /// Reads the ISO 8601 durations that `iso8601` writes: days, hours, minutes, seconds in this
+    /// order, a fraction of the seconds only.
     ///
     /// Nil when it is none, or a number has more than ten digits.
     init?(iso8601 text: String) {

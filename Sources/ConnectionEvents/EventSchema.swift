@@ -11,7 +11,7 @@ public enum EventSchema {
             "$id": .string(ConnectionEvent.dataSchema),
             "title": "trax-relay connection event",
             "description":
-                "A CloudEvent 1.0 about a connection or an account. Statuses, platforms and types are open sets.",
+                "A CloudEvent 1.0 about a connection or an account. Statuses are an open set.",
             "type": "object",
             "required": [
                 "specversion", "id", "source", "type", "time", "datacontenttype", "dataschema",

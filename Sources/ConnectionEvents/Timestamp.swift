@@ -1,4 +1,5 @@
-/// A wall-clock instant in whole milliseconds since 1970-01-01T00:00:00Z, written as RFC 3339 in UTC.
+/// A wall-clock instant in whole milliseconds since 1970-01-01T00:00:00Z, written as RFC 3339 in
+/// UTC.
 public struct Timestamp: Hashable, Sendable, Comparable, CustomStringConvertible {
     /// Milliseconds since the epoch of Unix.
     public var milliseconds: Int64

@@ -1,7 +1,7 @@
 /// What the server answers, now, later, or as a stream.
 ///
-/// A header whose name or value HTTP does not allow is left out. Content-Length, Date and Connection
-/// are the server's own.
+/// A header whose name or value HTTP does not allow is left out. Content-Length, Date and
+/// Connection are the server's own.
 public struct HTTPServerReply: Sendable {
     /// 200-599.
     public var status: Int

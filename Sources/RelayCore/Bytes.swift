@@ -1,5 +1,5 @@
-// Texts from outside are compared by their bytes, as every other program compares them; Swift's `==`
-// takes two Unicode spellings of one text for equal.
+// Texts from outside are compared by their bytes, as every other program compares them; Swift's
+// `==` takes two Unicode spellings of one text for equal.
 
 extension String {
     /// Whether both are the same bytes.

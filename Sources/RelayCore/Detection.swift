@@ -68,7 +68,8 @@ public struct Detection: Hashable, Sendable {
         status.map { failing.holds($0) } ?? false
     }
 
-    /// Equal digests judge every status alike; stored with a belief, so that changed rules are noticed.
+    /// Equal digests judge every status alike; stored with a belief, so that changed rules are
+    /// noticed.
     public var digest: UInt64 {
         let lists = [healthy, pending, failing].map {
             Array($0).sortedWithoutDoubles.joined(separator: "\u{1F}")

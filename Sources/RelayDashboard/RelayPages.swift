@@ -18,7 +18,8 @@ public struct RelayPages: Sendable {
     /// The pages over a status.
     ///
     /// - Parameters:
-    ///   - token: what all but `/healthz`, `/readyz` and `/metrics` asks for, asked each time; nil: nothing.
+    ///   - token: what all but `/healthz`, `/readyz` and `/metrics` asks for, asked each time; nil:
+    ///     nothing.
     ///   - libraries: name and version of libraries, for `build_info`.
     public init(
         token: @escaping @Sendable () -> Secret?, version: String,

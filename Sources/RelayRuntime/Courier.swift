@@ -10,7 +10,8 @@ public struct Route: Sendable {
     public var sinks: [SinkPlan]
     /// `kafka`, `state` or `log` for each: a metric label.
     public var sorts: [SinkName: String]
-    /// Whether the other side remembers the places itself (exactly-once), so that the journal's may lag.
+    /// Whether the other side remembers the places itself (exactly-once), so that the journal's may
+    /// lag.
     public var remembersPlaces: Bool
 
     /// Whether it leads to a broker, which may be away and may remember another journal.

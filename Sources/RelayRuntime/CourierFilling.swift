@@ -3,8 +3,8 @@ internal import JSON
 internal import RelayCore
 internal import Threading
 
-// Filling state sinks: a compacted topic that is new, or new to this cluster, first gets all that is
-// believed, and loses what it holds of our accounts beyond that.
+// Filling state sinks: a compacted topic that is new, or new to this cluster, first gets all that
+// is believed, and loses what it holds of our accounts beyond that.
 
 extension Courier {
     /// Records of one run of a filling.
@@ -39,9 +39,10 @@ extension Courier {
 
     /// Sends a state sink everything that is believed, and takes back what it holds beyond that.
     ///
-    /// Beliefs are read one by one while the judge goes on writing, so a record may be newer than the
-    /// place; the entries after it are delivered again, and the last word is the newest. Accounts of
-    /// the register without a belief lose what the topic holds of them: their baseline is to come.
+    /// Beliefs are read one by one while the judge goes on writing, so a record may be newer than
+    /// the place; the entries after it are delivered again, and the last word is the newest.
+    /// Accounts of the register without a belief lose what the topic holds of them: their baseline
+    /// is to come.
     private func fill(_ sink: SinkName, head: JournalPosition) throws(PublishFailure) {
         let accounts = try reading { () throws(JournalFailure) in
             try journal.heads().keys.sorted()
@@ -113,7 +114,8 @@ struct Filling {
     private var waiting: [SinkName: Instant?] = [:]
     private var failures: [SinkName: PublishFailure] = [:]
 
-    /// After opening: sinks that the other side remembers nothing of, or that are new to the journal.
+    /// After opening: sinks that the other side remembers nothing of, or that are new to the
+    /// journal.
     mutating func begin(
         _ lanes: [Delivery.Lane], progress: [SinkName: Progress], fresh: Set<SinkName>
     ) {

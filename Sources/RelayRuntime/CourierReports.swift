@@ -7,9 +7,11 @@ internal import Threading
 extension Courier {
     /// Where each sink goes on (the table of DESIGN 4).
     ///
-    /// A sink that is new to the journal begins at its head: progress of before its removal is over.
+    /// A sink that is new to the journal begins at its head: progress of before its removal is
+    /// over.
     ///
-    /// - Throws: `misconfigured` with the remedy where what the broker remembers does not fit the journal.
+    /// - Throws: `misconfigured` with the remedy where what the broker remembers does not fit the
+    ///   journal.
     static func reconcile(
         _ progress: [SinkName: Progress], lanes: [Delivery.Lane], fresh: Set<SinkName>,
         journal: any Journal, head: JournalPosition, name: String
@@ -52,8 +54,9 @@ extension Courier {
         switch decision {
         case .restored:
             what =
-                "topic \(name).progress says that this journal (\(journal)) has published to \(sink)"
-                + " up to position \(position), but its history ends before that or is another:"
+                "topic \(name).progress says that this journal (\(journal)) has published"
+                + " to \(sink) up to position \(position), but its history ends before that"
+                + " or is another:"
                 + " was a backup restored? Put the newest journal file back"
         case .lost, .foreign, .resume:
             what =

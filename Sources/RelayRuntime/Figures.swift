@@ -33,7 +33,8 @@ public struct PollFigures: Sendable {
     public var blind = 0
     /// Accounts whose last walk was not sealed.
     public var failing = 0
-    /// Accounts refused twice or more that are not called blind because the fleet is refused as well.
+    /// Accounts refused twice or more that are not called blind because the fleet is refused as
+    /// well.
     public var fleetRefused = 0
     /// Walks under way.
     public var walking = 0
@@ -45,7 +46,8 @@ public struct PollFigures: Sendable {
     public var hasAnswered = false
     /// When the last walk was sealed; nil: none was.
     public var lastSealed: Instant?
-    /// Since when an account neither paused nor blind is due without a sealed walk of any; nil: none.
+    /// Since when an account neither paused nor blind is due without a sealed walk of any; nil:
+    /// none.
     public var dueSince: Instant?
     /// Whether every account has ended a walk since the start.
     public var isFirstRoundOver = false

@@ -5,9 +5,9 @@ internal import Threading
 
 /// Judges what the poll loop hands over, and makes belief and events durable together.
 ///
-/// One thread, the journal's only writer. It commits at once when idle; what arrives meanwhile is the
-/// next group. What cannot be committed was not seen: the belief stays, and the account is walked
-/// again.
+/// One thread, the journal's only writer. It commits at once when idle; what arrives meanwhile is
+/// the next group. What cannot be committed was not seen: the belief stays, and the account is
+/// walked again.
 final class Judge: Sendable {
     /// The most jobs of one commit.
     static let groupLimit = 500

@@ -216,7 +216,8 @@ extension PollLoop {
         figures.isFirstRoundOver = figures.firstRoundLeft == 0
     }
 
-    /// The journal has forgotten the account; its slot is free, unless it was added again meanwhile.
+    /// The journal has forgotten the account; its slot is free, unless it was added again
+    /// meanwhile.
     func forget(_ slot: Int) {
         guard let account = accounts[slot] else { return }
         slots[account.id] = nil

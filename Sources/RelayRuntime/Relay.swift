@@ -147,7 +147,8 @@ public final class Relay: Sendable {
         var places: [SinkName: JournalPosition?] = [:]
         let fresh = sinks.filter { known[$0] == nil }
         for courier in couriers { courier.status.withLock { $0.fresh = fresh } }
-        // A state sink has a place only when it was filled, so that a filling cut short is repeated.
+        // A state sink has a place only when it was filled, so that a filling cut short is
+        // repeated.
         let states = Set(
             parts.routes.flatMap(\.sinks).filter { $0.role == .state }.map(\.name))
         for sink in fresh where !states.contains(sink) { places.updateValue(head, forKey: sink) }
@@ -220,8 +221,8 @@ public final class Relay: Sendable {
         state.withLock { $0.threads = [pollThread, houseThread] }
     }
 
-    /// A journal without belief or event walks nothing before the broker has told what it remembers:
-    /// a lost disk would otherwise pass for a new relay.
+    /// A journal without belief or event walks nothing before the broker has told what it
+    /// remembers: a lost disk would otherwise pass for a new relay.
     ///
     /// - Parameter limit: a round of `--once` waits no longer, and then has failed.
     private func awaitProgress(of courier: Courier, within limit: Duration?) {

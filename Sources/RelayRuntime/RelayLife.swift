@@ -71,9 +71,11 @@ extension Relay {
         loop.post(.stop)
     }
 
-    /// Stops polling, delivers for at most that long, and ends the threads; the rest stays in the journal.
+    /// Stops polling, delivers for at most that long, and ends the threads; the rest stays in the
+    /// journal.
     ///
-    /// The last fifth of the time is for closing publishers that block, so that the whole ends in time.
+    /// The last fifth of the time is for closing publishers that block, so that the whole ends in
+    /// time.
     ///
     /// - Returns: whether everything was delivered.
     @discardableResult

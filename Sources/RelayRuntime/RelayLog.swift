@@ -12,7 +12,8 @@ public enum LogLevel: String, Sendable {
     case info
 }
 
-/// The relay's own log: one line a happening on standard error, as `time level message key=value …`.
+/// The relay's own log: one line a happening on standard error, as `time level message key=value
+/// …`.
 ///
 /// Standard output belongs to the `log` sink. Lines of one sort are limited, so that a million
 /// failing accounts do not fill a disk: what is left out is counted and said. Threads: any.

@@ -31,8 +31,8 @@ extension PublishFailure {
             return ". Check the sasl.* and ssl.* entries of kafka.properties"
         case .unauthorized:
             return ". Grant it: Write and Describe on the sinks' topics and on "
-                + "\(settings.progressTopic), Read on the latter and on state topics, and Write on the "
-                + "transactional id "
+                + "\(settings.progressTopic), Read on the latter and on state topics, and Write on "
+                + "the transactional id "
                 + settings.transactionalID
         default: return ""
         }

@@ -4,7 +4,8 @@ internal import Glibc
 /// A thread of our own for blocking C: started once, joined once.
 ///
 /// Calls into librdkafka, SQLite and curl block; they must not do so on Swift's cooperative pool.
-/// POSIX: `pthread_create(3p)`. The name is cut to 15 bytes, Linux's limit (`pthread_setname_np(3)`).
+/// POSIX: `pthread_create(3p)`. The name is cut to 15 bytes, Linux's limit
+/// (`pthread_setname_np(3)`).
 public final class OSThread: Sendable {
     private let handle: Lock<pthread_t?>
     private let finished = Lock(false)

@@ -36,8 +36,8 @@ public struct TraxEndpoint: Sendable {
 
 /// Asks `GET /v1/connections` for pages, on the loop thread of `HTTPClient`.
 ///
-/// Threads: as ``RelayCore/PageTransport`` says. The credential goes into the `Authorization` header
-/// and nowhere else; redirects are not followed.
+/// Threads: as ``RelayCore/PageTransport`` says. The credential goes into the `Authorization`
+/// header and nowhere else; redirects are not followed.
 public final class ListTransport: PageTransport {
     private let loop: HTTPLoop
     private let firstPage: String

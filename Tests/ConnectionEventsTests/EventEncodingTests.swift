@@ -109,7 +109,8 @@ let example =
     + #""time":"2026-11-30T12:00:00.123Z","datacontenttype":"application/json","#
     + #""dataschema":"https://traxstreaming.live/schemas/connection-event/1","#
     + #""partitionkey":"acct_7","sequence":"1796040000123-000000000042","#
-    + #""data":{"account":"acct_7","kind":"change","lane":"raw","epoch":1796040000123,"sequence":42,"#
+    + #""data":{"account":"acct_7","kind":"change","lane":"raw","epoch":1796040000123,"#
+    + #""sequence":42,"#
     + #""connection":{"id":"conn_42","platform":"youtube","status":"expired","health":"failing","#
     + #""grantedScopes":["a","b"]},"#
     + #""previous":{"id":"conn_42","platform":"youtube","status":"active","health":"healthy","#

@@ -164,7 +164,8 @@ import Testing
             ),
             (
                 "sinks: [{ log: { when: { types: [faling] } } }]",
-                "1:34: `sinks[0].log.when.types[0]` is no type of event: did you mean `failing`?"
+                "1:34: `sinks[0].log.when.types[0]` is `faling`: it is no type of event: "
+                    + "did you mean `failing`?"
             ),
             (
                 "sinks: [{ log: { when: { types: [] } } }]",
@@ -172,11 +173,12 @@ import Testing
             ),
             (
                 "sinks: [{ log: { when: { kinds: [changes] } } }]",
-                "1:34: `sinks[0].log.when.kinds[0]` is no kind of event: did you mean `change`?"
+                "1:34: `sinks[0].log.when.kinds[0]` is `changes`: it is no kind of event: "
+                    + "did you mean `change`?"
             ),
             (
                 "sinks: [{ log: { when: { accounts: ['a b'] } } }]",
-                "1:37: `sinks[0].log.when.accounts[0]` must be an account id: "
+                "1:37: `sinks[0].log.when.accounts[0]` is `a b`: it must be an account id: "
                     + "1 to 128 of the characters `A-Z a-z 0-9 . _ : @ -`"
             ),
             ("a: 1\n---\nb: 1", "2:1: a second document begins: one file holds one"),

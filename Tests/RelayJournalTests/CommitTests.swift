@@ -94,7 +94,7 @@ import Testing
         #expect(try journal.belief(of: a) == nil)
         #expect(try journal.marks().isEmpty)
         let entries = try journal.entries(after: .start, limit: 10, bytes: 1 << 20)
-        #expect(entries.map(\.previousNumbers) == [[SinkName("s"): 0], [SinkName("s"): 0]])
+        #expect(entries.map(\.previousNumbers) == [[SinkName("s"): 0], [SinkName("s"): 1]])
         #expect(try journal.lastEpoch() == 5)
     }
 

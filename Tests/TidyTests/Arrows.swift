@@ -21,12 +21,15 @@ let arrows: [String: Set<String>] = [
     ],
     "RelaySinks": ["RelayCore", "ConnectionEvents", "JSON", "Kafka", "Threading", "Glibc"],
     "TraxAPI": [
-        "RelayCore", "ConnectionEvents", "Hashing", "HTTPClient", "JSON", "Threading", "Glibc",
-    ],
-    "RelayRuntime": ["RelayCore", "ConnectionEvents", "Hashing", "JSON", "Threading", "Glibc"],
-    "RelayDashboard": [
-        "RelayRuntime", "RelayCore", "ConnectionEvents", "HTTPServer", "JSON", "Threading",
+        "RelayCore", "ConnectionEvents", "Crypto", "Hashing", "HTTPClient", "JSON", "Threading",
         "Glibc",
+    ],
+    "RelayRuntime": [
+        "RelayCore", "ConnectionEvents", "Crypto", "Hashing", "JSON", "Threading", "Glibc",
+    ],
+    "RelayDashboard": [
+        "RelayRuntime", "RelayCore", "ConnectionEvents", "Crypto", "HTTPServer", "JSON",
+        "Threading", "Glibc",
     ],
     "TraxSandbox": ["ConnectionEvents", "Crypto", "HTTPServer", "JSON", "Threading", "Glibc"],
     "RelayCommands": [

@@ -204,7 +204,7 @@ private struct Check {
         switch result {
         case .success(let walk):
             ok(
-                "API: \(candidate.id) can be read: \(walk.rows.count) connections (one account was tried)"
+                "API: \(candidate.id) can be read: \(walk.rows.count) connections; others not tried"
             )
         case .failure(let failure):
             switch failure.kind {

@@ -16,7 +16,8 @@ struct QuickstartFolder {
         }
         path = String(
             decoding: template.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }, as: UTF8.self)
-        // A closed pipe ends the process on the spot (`quickstart | head`): nothing stays then either.
+        // A closed pipe ends the process on the spot (`quickstart | head`): nothing stays then
+        // either.
         Self.left.withLock { $0 = path }
         atexit { QuickstartFolder.left.withLock { $0 }.map(QuickstartFolder.remove) }
     }

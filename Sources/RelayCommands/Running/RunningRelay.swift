@@ -82,7 +82,8 @@ final class RunningRelay: Sendable {
         }
     }
 
-    /// Takes the accounts file and the secrets anew; what is wrong is logged, and readiness says so.
+    /// Takes the accounts file and the secrets anew; what is wrong is logged, and readiness says
+    /// so.
     func reload(terminal: Terminal) {
         let log = assembly.log
         do throws(CommandError) {

@@ -2,8 +2,8 @@ public import ConnectionEvents
 internal import Crypto
 public import JSON
 
-// Beliefs are stored as JSON: small, readable in a support case, and open to new fields. A field that
-// is missing reads as its default, so an older belief stays readable.
+// Beliefs are stored as JSON: small, readable in a support case, and open to new fields. A field
+// that is missing reads as its default, so an older belief stays readable.
 
 extension BeliefHead {
     /// The head as it is stored.

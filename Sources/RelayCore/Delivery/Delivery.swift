@@ -1,11 +1,12 @@
 internal import ConnectionEvents
 
-/// Takes the journal's entries to the sinks of one publisher, in order, until they are acknowledged.
+/// Takes the journal's entries to the sinks of one publisher, in order, until they are
+/// acknowledged.
 ///
 /// A machine: `next` says what to do, and what came of it is told by `opened`, `published` and
 /// `failed`. A sink's place moves only with an acknowledgement, so a crash anywhere repeats an
-/// attempt and loses nothing. Sinks at the same place share a run; a sink in trouble goes alone, and
-/// the others go on without it.
+/// attempt and loses nothing. Sinks at the same place share a run; a sink in trouble goes alone,
+/// and the others go on without it.
 public struct Delivery: Sendable {
     /// One sink's way.
     public struct Lane: Hashable, Sendable {
@@ -81,7 +82,8 @@ public struct Delivery: Sendable {
         guard !ready.isEmpty else {
             return .wait(until: waiting.compactMap(\.blockedUntil).min())
         }
-        // Healthy sinks that stand together go together; one that fails goes alone. Groups take turns.
+        // Healthy sinks that stand together go together; one that fails goes alone. Groups take
+        // turns.
         var groups: [[Lane]] = []
         for lane in ready {
             let mate = groups.firstIndex {
@@ -110,8 +112,8 @@ public struct Delivery: Sendable {
 
     /// The publisher is open, and each sink's place is settled.
     ///
-    /// What failed before counts as failing until something is published, or the other side is reached:
-    /// a broker that opens and then takes nothing is no recovery.
+    /// What failed before counts as failing until something is published, or the other side is
+    /// reached: a broker that opens and then takes nothing is no recovery.
     public mutating func opened(places: [SinkName: JournalPosition]) {
         state = .open
         for index in lanes.indices {

@@ -14,13 +14,14 @@ public enum Reconciliation: Hashable, Sendable {
     /// Decides for one sink (the table of DESIGN 4).
     ///
     /// - Parameters:
-    ///   - progress: what the broker remembers; nil for a new sink, a new cluster, an embedded broker.
+    ///   - progress: what the broker remembers; nil for a new sink, a new cluster, an embedded
+    ///     broker.
     ///   - place: the sink's place in the journal.
     ///   - isEmpty: whether the journal holds neither belief nor event.
-    ///   - eventThere: the id of the journal's event at the progress's position; nil when there is no
-    ///     event there, or it was pruned.
-    ///   - tail: the position of the oldest entry still there, which tells these two apart; nil when it
-    ///     is not known.
+    ///   - eventThere: the id of the journal's event at the progress's position; nil when there is
+    ///     no event there, or it was pruned.
+    ///   - tail: the position of the oldest entry still there, which tells these two apart; nil
+    ///     when it is not known.
     public static func decide(
         progress: Progress?, journal: JournalID, head: JournalPosition, place: JournalPosition,
         isEmpty: Bool, eventThere: EventID?, tail: JournalPosition? = nil

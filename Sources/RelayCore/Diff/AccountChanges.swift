@@ -38,7 +38,8 @@ extension Belief {
             .accountBlind, kind: .change, time: decidedAt,
             content: .account(
                 .blind(
-                    status: status, code: code, requiredScope: requiredScope, since: refusal.since)),
+                    status: status, code: code, requiredScope: requiredScope,
+                    since: refusal.since)),
             evidence: .object(evidence), head: &head)
         return desk.decision
     }

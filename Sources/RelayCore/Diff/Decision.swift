@@ -1,6 +1,7 @@
 public import ConnectionEvents
 
-/// What follows from one thing that happened to an account: entries, and which belief must be written.
+/// What follows from one thing that happened to an account: entries, and which belief must be
+/// written.
 public struct Decision: Sendable {
     /// Events and state records, in publishing order.
     public internal(set) var entries: [NewEntry] = []

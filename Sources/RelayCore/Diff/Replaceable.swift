@@ -1,8 +1,10 @@
 internal import ConnectionEvents
 
-/// Which rows a new row of a platform may replace: those failing or missing now, or lately unlinked.
+/// Which rows a new row of a platform may replace: those failing or missing now, or lately
+/// unlinked.
 ///
-/// A re-link without `reconnectConnectionId` leaves the old row behind, and its destinations orphaned.
+/// A re-link without `reconnectConnectionId` leaves the old row behind, and its destinations
+/// orphaned.
 struct Replaceable {
     /// Rows that were unlinked in this epoch: one that comes back is no first sight.
     private(set) var departed: Set<ConnectionID> = []

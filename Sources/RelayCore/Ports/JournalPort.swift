@@ -98,11 +98,13 @@ public enum BeliefWrite: Hashable, Sendable {
 
 /// One group of changes that becomes durable together or not at all.
 public struct JournalBatch: Sendable {
-    /// What happens to the beliefs, in order; a drop may be followed by an update of the same account.
+    /// What happens to the beliefs, in order; a drop may be followed by an update of the same
+    /// account.
     public var beliefs: [(account: AccountID, write: BeliefWrite)] = []
     /// The entries, in the order in which they are to be published.
     public var entries: [NewEntry] = []
-    /// Accounts whose removal is now complete: their register rows go, unless added again meanwhile.
+    /// Accounts whose removal is now complete: their register rows go, unless added again
+    /// meanwhile.
     public var removals: [(account: AccountID, incarnation: Int64)] = []
 
     /// An empty batch.
@@ -124,7 +126,8 @@ public struct JournalEntry: Hashable, Sendable {
     public var body: [UInt8]?
     /// The state record that goes with it.
     public var state: StateWrite?
-    /// For each filtered sink that takes the event: the account's number before it there, 0 at first.
+    /// For each filtered sink that takes the event: the account's number before it there, 0 at
+    /// first.
     public var previousNumbers: [SinkName: Int64]
 
     /// One entry, field by field.
@@ -186,7 +189,8 @@ public struct EventFacts: Hashable, Sendable {
     }
 }
 
-/// What is kept of an account's last sealed walk; losing it costs accuracy of `after`, nothing else.
+/// What is kept of an account's last sealed walk; losing it costs accuracy of `after`, nothing
+/// else.
 public struct SealMark: Hashable, Sendable {
     /// The walk; its time is its start.
     public var walk: WalkID
@@ -208,7 +212,8 @@ public struct JournalFailure: Error, Hashable, CustomStringConvertible {
         case busy
         /// There is no room: stop believing, keep what is there, go on when there is.
         case full
-        /// The file cannot be read as a journal, or its key does not fit: exit 78, overwrite nothing.
+        /// The file cannot be read as a journal, or its key does not fit: exit 78, overwrite
+        /// nothing.
         case unusable
         /// Another process runs on it: exit 78.
         case locked
@@ -260,7 +265,8 @@ public protocol Journal: AnyObject, Sendable {
     /// The position of the oldest entry still there; one past the head when there is none.
     func tail() throws(JournalFailure) -> JournalPosition
 
-    /// Entries after a position, in order; at most that many, and about that many bytes (at least one).
+    /// Entries after a position, in order; at most that many, and about that many bytes (at least
+    /// one).
     func entries(
         after position: JournalPosition, limit: Int, bytes: Int
     ) throws(JournalFailure) -> [JournalEntry]

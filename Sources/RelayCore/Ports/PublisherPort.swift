@@ -137,12 +137,13 @@ public struct PublishFailure: Error, Hashable, CustomStringConvertible {
 
 /// Takes runs of records to where they go: Kafka, or an output.
 ///
-/// Called by one thread, which may block. `open` is called before the first `publish` and after each
-/// failure of kind `reopen` or `unavailable`; opening an open publisher starts it anew.
+/// Called by one thread, which may block. `open` is called before the first `publish` and after
+/// each failure of kind `reopen` or `unavailable`; opening an open publisher starts it anew.
 public protocol Publisher: AnyObject, Sendable {
     /// Connects, fences any older self, and reads what the other side knows of each sink's place.
     ///
-    /// - Returns: progress of the sinks that have any; a sink that keeps its place in the journal has none.
+    /// - Returns: progress of the sinks that have any; a sink that keeps its place in the journal
+    ///   has none.
     func open() throws(PublishFailure) -> [SinkName: Progress]
 
     /// The keys for which a state sink holds a value now, of those that `isOurs` takes.

@@ -40,7 +40,7 @@ public protocol Register: AnyObject, Sendable {
 
     /// What changed since the last call of this or of `accounts`; empty when nothing did.
     ///
-    /// Cheap when nothing changed (`PRAGMA data_version`), so it may be asked each second. An account
-    /// that is gone altogether is not listed: it leaves by `isRemoving` first.
+    /// Cheap when nothing changed (`PRAGMA data_version`), so it may be asked each second. An
+    /// account that is gone altogether is not listed: it leaves by `isRemoving` first.
     func changes() throws(JournalFailure) -> [RegisteredAccount]
 }

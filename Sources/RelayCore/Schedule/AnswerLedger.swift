@@ -1,7 +1,7 @@
 public import ConnectionEvents
 
-/// Each account's latest answer, in the order in which they came: asked, when a credential is refused,
-/// how the others fared since.
+/// Each account's latest answer, in the order in which they came: asked, when a credential is
+/// refused, how the others fared since.
 ///
 /// Two Fenwick trees over the order of answers: an answer and a question cost O(log n), so that a
 /// million refusals at once do not cost a million squared. Not bound to a walk's outcome other than
@@ -53,8 +53,8 @@ public struct AnswerLedger: Sendable {
 
     /// What the others' latest answers since a time say about a refusal of `slot`.
     ///
-    /// - Parameter others: how many other accounts the register polls; fewer than the quorum are not
-    ///   asked.
+    /// - Parameter others: how many other accounts the register polls; fewer than the quorum are
+    ///   not asked.
     public func verdict(
         for slot: Int, since: Timestamp, others: Int
     ) -> FleetVerdict {

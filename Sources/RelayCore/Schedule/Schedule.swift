@@ -59,14 +59,15 @@ public struct Schedule: Sendable {
     private var random: SeededRandom
     private var troubledWalking = 0
     private var admitted = 0
-    /// How many accounts the start will admit, so that the first ones know how long a cycle will be.
+    /// How many accounts the start will admit, so that the first ones know how long a cycle will
+    /// be.
     private let expected: Int
     private var pagesPerWalk = 1.0
 
     /// An empty schedule.
     ///
-    /// - Parameter expecting: how many accounts are about to be admitted with a phase; without it the
-    ///   first of many would all fall into the short cycle of few.
+    /// - Parameter expecting: how many accounts are about to be admitted with a phase; without it
+    ///   the first of many would all fall into the short cycle of few.
     public init(rules: ScheduleRules, seed: UInt64, now: Instant, expecting: Int = 0) {
         self.rules = rules
         expected = expecting
@@ -108,8 +109,8 @@ public struct Schedule: Sendable {
 
     /// Takes an account out; a walk under way must be dropped by the caller.
     ///
-    /// - Parameter pausing: the slot stays the account's; admitted again, it still leaves the server
-    ///   alone for as long as that had asked.
+    /// - Parameter pausing: the slot stays the account's; admitted again, it still leaves the
+    ///   server alone for as long as that had asked.
     public mutating func retire(_ slot: Int, pausing: Bool = false) {
         precondition(slots[slot].isAdmitted, "only an admitted slot is retired")
         let notBefore = slots[slot].notBefore
@@ -254,8 +255,8 @@ public struct Schedule: Sendable {
 
     /// Up to a tenth earlier, never later, so that `slowest` stays a promise and clumps dissolve.
     ///
-    /// Less where the budget is nearly spent: walks that come early are paid for by others that come
-    /// late, and with nothing to spare everyone goes in turn.
+    /// Less where the budget is nearly spent: walks that come early are paid for by others that
+    /// come late, and with nothing to spare everyone goes in turn.
     private mutating func jittered(_ interval: Duration) -> Duration {
         let least = Double(admitted) * pagesPerWalk / rules.budget
         let spare = 1 - least / interval.inSeconds

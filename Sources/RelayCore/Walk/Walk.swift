@@ -46,8 +46,8 @@ public struct Walk: Sendable {
 
     /// Takes an answer, whatever its status.
     ///
-    /// - Parameter now: the wall clock, against which an HTTP date in `Retry-After` is measured where
-    ///   the answer itself has no date.
+    /// - Parameter now: the wall clock, against which an HTTP date in `Retry-After` is measured
+    ///   where the answer itself has no date.
     public mutating func answered(_ answer: PageAnswer, now: Timestamp) -> Step {
         if let failure = AnswerReading.failure(of: answer, now: now) { return .failed(failure) }
         let fingerprint = unsafe Fingerprint.of(answer.body)

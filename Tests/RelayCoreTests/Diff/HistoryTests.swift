@@ -3,8 +3,8 @@ import JSON
 import RelayCore
 import Testing
 
-/// Random histories of one account's lists, refusals and rules, held to what the contract promises of
-/// any history.
+/// Random histories of one account's lists, refusals and rules, held to what the contract promises
+/// of any history.
 @Suite struct HistoryTests {
     @Test(arguments: 1...40)
     func `whatever a history brings, the events fit together`(seed: UInt64) throws {
@@ -334,8 +334,8 @@ private struct Chronicle {
         }
     }
 
-    /// The state topic, replayed, holds the believed rows: as published, but for scopes that were first
-    /// learned in silence.
+    /// The state topic, replayed, holds the believed rows: as published, but for scopes that were
+    /// first learned in silence.
     private func checkTopic(_ story: Story) throws {
         #expect(Set(topic.keys) == Set(rows.keys.map { StateRecord.key(account, $0) }))
         for (id, known) in rows {
@@ -349,8 +349,8 @@ private struct Chronicle {
         }
     }
 
-    /// A change lies after the last walk that showed the old state; where the relay has forgotten that
-    /// walk, after an earlier one.
+    /// A change lies after the last walk that showed the old state; where the relay has forgotten
+    /// that walk, after an earlier one.
     private func checkWindow(
         _ change: ConnectionChange, after: Timestamp?, _ story: Story
     ) throws {

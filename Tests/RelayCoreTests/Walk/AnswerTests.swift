@@ -8,7 +8,8 @@ import Testing
     private static let envelope =
         #"{"error":{"code":"invalid_key","message":"no","requestId":"req_1"}}"#
     private static let scope =
-        #"{"error":{"code":"insufficient_scope","message":"no","requestId":"r","requiredScope":"connections:read"}}"#
+        #"{"error":{"code":"insufficient_scope","message":"no","requestId":"r","#
+        + #""requiredScope":"connections:read"}}"#
 
     private func failure(
         _ status: Int, _ body: String = #"{"data":[]}"#, retryAfter: String? = nil,
