@@ -176,12 +176,12 @@ import Threading
         let mock = try Mock()
         let topic = try mock.topic()
         let producer = try KafkaProducer(mock.configuration)
-        try mock.cluster.setDelay(.seconds(3), ofBroker: 1)
+        try mock.cluster.setDelay(.seconds(8), ofBroker: 1)
         try producer.produce(topic: topic, key: nil, value: [1])
         let inside = Lock(false)
         let thread = OSThread(name: "flush") {
             inside.signal { $0 = true }
-            #expect(throws: KafkaError.self) { try producer.flush(timeout: .seconds(1)) }
+            #expect(throws: KafkaError.self) { try producer.flush(timeout: .seconds(4)) }
         }
         _ = inside.wait { $0 ? true : nil }
         #expect(eventually { producer.outstanding > 0 })
