@@ -136,8 +136,7 @@ final class Courier: Sendable {
             let head = head.withLock { $0 }
             let fresh = status.withLock { $0.fresh }
             let places = try Self.reconcile(
-                progress, lanes: delivery.lanes, fresh: fresh, journal: journal, head: head,
-                name: name)
+                progress, lanes: delivery.lanes, journal: journal, head: head, name: name)
             delivery.opened(places: places)
             filling.begin(delivery.lanes, progress: progress, fresh: fresh)
             status.signal { $0.hasOpened = true }

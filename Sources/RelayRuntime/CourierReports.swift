@@ -7,14 +7,14 @@ internal import Threading
 extension Courier {
     /// Where each sink goes on (the table of DESIGN 4).
     ///
-    /// A sink that is new to the journal begins at its head: progress of before its removal is
-    /// over.
+    /// A sink that is new to the journal has its place at the head, which progress of before its
+    /// removal is not beyond; what is published from then on is, and counts when it is opened anew.
     ///
     /// - Throws: `misconfigured` with the remedy where what the broker remembers does not fit the
     ///   journal.
     static func reconcile(
-        _ progress: [SinkName: Progress], lanes: [Delivery.Lane], fresh: Set<SinkName>,
-        journal: any Journal, head: JournalPosition, name: String
+        _ progress: [SinkName: Progress], lanes: [Delivery.Lane], journal: any Journal,
+        head: JournalPosition, name: String
     ) throws(PublishFailure) -> [SinkName: JournalPosition] {
         var places: [SinkName: JournalPosition] = [:]
         do {
@@ -28,7 +28,7 @@ extension Courier {
                     progress: known, journal: journal.id, head: head, place: lane.place,
                     isEmpty: isEmpty, eventThere: eventThere)
                 switch decision {
-                case .resume(let place): places[sink] = fresh.contains(sink) ? lane.place : place
+                case .resume(let place): places[sink] = place
                 case .restored, .lost, .foreign:
                     throw misfit(
                         decision, sink: sink, progress: known, journal: journal.id, name: name)
