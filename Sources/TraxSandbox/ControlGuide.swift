@@ -3,8 +3,8 @@ enum ControlGuide {
     static let text = """
         TRaX sandbox. The API is under /v1; this is its control. JSON in and out.
 
-        GET    /sandbox/accounts                     ?limit= &after=   all accounts with their keys
-        POST   /sandbox/accounts                     {"account":"acct_1","connections":2,"scopes":[...]}
+        GET    /sandbox/accounts                 ?limit= &after=   all accounts with their keys
+        POST   /sandbox/accounts                 {"account":"acct_1","connections":2,"scopes":[…]}
                                                      {"count":100,"prefix":"acct_","connections":2}
         GET    /sandbox/accounts.csv                 account,credential: an accounts file
         GET    /sandbox/accounts/ID                  one account with its rows
@@ -21,7 +21,7 @@ enum ControlGuide {
         DELETE /sandbox/accounts/ID/connections/ROW
 
         GET    /sandbox/faults
-        POST   /sandbox/faults                       {"kind":KIND,"account":ID,"count":N,"laterPages":true}
+        POST   /sandbox/faults              {"kind":KIND,"account":ID,"count":N,"laterPages":true}
                Without account: for all. Without count: until cleared.
                status  (status, code, retryAfter)    an error of the API
                proxy   (status, retryAfter)          an error in HTML from something before it
