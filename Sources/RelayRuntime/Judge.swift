@@ -92,22 +92,50 @@ final class Judge: Sendable {
         let began = clock.now
         var batch = JournalBatch()
         var judgements: [Judgement] = []
-        do {
-            for job in group {
-                if let judgement = try decide(job, into: &batch, epochs: &epochs) {
-                    judgements.append(judgement)
-                }
+        var decided: [JudgeJob] = []
+        var unread: [Judgement] = []
+        var postponed: [JudgeJob] = []
+        for job in group {
+            do throws(JournalFailure) {
+                let judgement = try decide(job, into: &batch, epochs: &epochs)
+                if let judgement { judgements.append(judgement) }
+                decided.append(job)
+            } catch {
+                // One belief that cannot be read must not keep the others of its group.
+                noteFailing(error)
+                let isDamaged = error.kind == .unusable
+                setAside(
+                    job, as: isDamaged ? .failed(WalkFailure(error)) : .unwritten, &unread,
+                    &postponed)
             }
+        }
+        do throws(JournalFailure) {
             number(&batch)
             if !batch.isEmpty {
                 let position = try journal.commit(batch)
                 head.signal { $0 = max($0, position) }
                 note(batch, began: began)
             }
-            report(judgements)
-            return []
         } catch {
-            return fail(error, group: group, report: report)
+            // Nothing of the group was written: its walks were not seen, its removals wait.
+            noteFailing(error)
+            judgements = []
+            for job in decided { setAside(job, as: .unwritten, &judgements, &postponed) }
+        }
+        report(judgements + unread)
+        return postponed
+    }
+
+    /// A walk of the job ends so; what is no walk is tried again.
+    private func setAside(
+        _ job: JudgeJob, as end: Judgement.End, _ judgements: inout [Judgement],
+        _ postponed: inout [JudgeJob]
+    ) {
+        switch job.matter {
+        case .reading, .refusal:
+            if let slot = job.slot { judgements.append(Judgement(slot: slot, end)) }
+        case .credential, .removal, .rules:
+            postponed.append(job)
         }
     }
 
@@ -150,10 +178,7 @@ final class Judge: Sendable {
         if wasFailing { log.note(.info, "journal", "the journal can be written again") }
     }
 
-    /// Nothing of the group was written: its walks failed, its removals wait.
-    private func fail(
-        _ failure: JournalFailure, group: [JudgeJob], report: ([Judgement]) -> Void
-    ) -> [JudgeJob] {
+    private func noteFailing(_ failure: JournalFailure) {
         let now = clock.now
         published.withLock { figures in
             figures.failingSince = figures.failingSince ?? now
@@ -161,20 +186,15 @@ final class Judge: Sendable {
         }
         log.note(
             .error, "journal",
-            "the journal cannot be written; nothing is believed meanwhile: "
-                + failure.reason, ["code": failure.code])
-        var judgements: [Judgement] = []
-        var postponed: [JudgeJob] = []
-        for job in group {
-            switch job.matter {
-            case .reading, .refusal:
-                if let slot = job.slot { judgements.append(Judgement(slot: slot, .unwritten)) }
-            case .credential, .removal, .rules:
-                postponed.append(job)
-            }
-        }
-        report(judgements)
-        return postponed
+            "the journal cannot be used; nothing is believed meanwhile: \(failure.reason)",
+            ["code": failure.code])
+    }
+}
+
+extension WalkFailure {
+    /// A walk that could not be judged, because the journal did not say what is believed.
+    fileprivate init(_ failure: JournalFailure) {
+        self.init(code: "journal", reason: failure.reason)
     }
 }
 

@@ -51,6 +51,7 @@ public final class Relay: Sendable {
         var accountsFileProblem: String?
         var isWaitingForBroker = false
         var isStopping = false
+        var wantsRegister = false
         var threads: [OSThread] = []
         var judgeThread: OSThread?
         var courierThreads: [OSThread] = []

@@ -35,8 +35,13 @@ extension Relay {
         state.withLock { $0.accountsFileProblem = problem }
     }
 
-    /// Looks at the register now, instead of within a second.
+    /// Has the register looked at now, instead of within a second.
     public func readRegister() {
+        state.signal { $0.wantsRegister = true }
+    }
+
+    /// One thread alone does this: two could hand over what changed in the wrong order.
+    private func lookAtRegister() {
         do {
             let changes = try parts.register.changes()
             if !changes.isEmpty { loop.post(.register(changes)) }
@@ -119,9 +124,13 @@ extension Relay {
     func keepHouse() {
         var markedAt = clock.now
         while true {
-            let stopping = state.wait(timeout: Self.registerAge) { $0.isStopping ? true : nil }
-            guard stopping == nil else { return }
-            readRegister()
+            let goesOn = state.wait(timeout: Self.registerAge) { state -> Bool? in
+                if state.isStopping { return false }
+                defer { state.wantsRegister = false }
+                return state.wantsRegister ? true : nil
+            }
+            if goesOn == false { return }
+            lookAtRegister()
             if clock.now - markedAt >= Self.markAge {
                 markedAt = clock.now
                 loop.post(.saveMarks)

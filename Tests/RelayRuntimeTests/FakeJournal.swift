@@ -14,6 +14,8 @@ final class FakeJournal: Journal {
         var commits = 0
         /// Thrown by `commit` while set.
         var commitFailure: JournalFailure?
+        /// Beliefs that cannot be read.
+        var unreadable: Set<AccountID> = []
         /// Thrown by `saveMarks` while set.
         var markFailure: JournalFailure?
         /// Thrown by `setPlaces` while set.
@@ -55,7 +57,12 @@ final class FakeJournal: Journal {
     }
 
     func belief(of account: AccountID) throws(JournalFailure) -> Belief? {
-        content.withLock { $0.beliefs[account] }
+        try content.withLock { (content) throws(JournalFailure) in
+            guard !content.unreadable.contains(account) else {
+                throw JournalFailure(kind: .unusable, code: "damaged", reason: "is damaged")
+            }
+            return content.beliefs[account]
+        }
     }
 
     func heads() throws(JournalFailure) -> [AccountID: BeliefHead] {

@@ -249,6 +249,7 @@ import Threading
         bench.journal.fill(true)
         bench.world.set("key-of-a", "c1", "expired")
         bench.settle(3)
+        bench.world.answer("key-of-a", .silence)
         // Other bytes of the same meaning: judged, and nothing to write.
         bench.world.cut("key-of-b", pageSize: 1)
         bench.settle(6)
@@ -333,5 +334,90 @@ import Threading
         bench.settle(4)
         #expect(bench.world.asked("key-of-a") == 1)
         #expect((bench.journal.belief("a") != nil) == isRenewed)
+    }
+
+    @Test func `an account stays blind while its restoration cannot be written`() throws {
+        let bench = Bench()
+        try bench.add("a", ["c1": "active"])
+        bench.world.answer("key-of-a", World.refusal)
+        try bench.start()
+        bench.settle()
+        bench.journal.fill(true)
+        bench.world.answer("key-of-a", .truth)
+        bench.loop.post(.hasten(try account("a")))
+        bench.settle(3)
+        #expect(bench.loop.figures.walks["journal", default: 0] > 0)
+        #expect(bench.loop.figures.blind == 1)
+        #expect(try bench.polled("a").refusalSince != nil)
+    }
+
+    @Test func `an account that was never met and is added again was not removed`() throws {
+        let bench = Bench()
+        try bench.add("a", ["c1": "active"])
+        bench.world.answer("key-of-a", .silence)
+        try bench.start()
+        bench.settle(2)
+        let id = try account("a")
+        bench.register.remove(id)
+        bench.register.add(id, key: "key-of-a")
+        bench.world.answer("key-of-a", .truth)
+        try bench.readRegister()
+        bench.settle()
+        #expect(bench.journal.events.isEmpty)
+        #expect(bench.journal.belief("a") != nil)
+    }
+
+    @Test func `one damaged belief does not keep the others from being judged`() throws {
+        let bench = Bench()
+        for id in ["a", "b", "c"] { try bench.add(id, ["c1": "active"]) }
+        let damaged = try account("b")
+        bench.journal.content.withLock { _ = $0.unreadable.insert(damaged) }
+        try bench.start()
+        bench.journal.fill(true)
+        bench.settle(1)
+        #expect(bench.loop.judging == 0)
+        bench.journal.fill(false)
+        try eventually("the others are believed") {
+            for id in ["a", "c"] { bench.loop.post(.hasten(try account(id))) }
+            bench.settle(1)
+            return bench.journal.belief("a") != nil && bench.journal.belief("c") != nil
+        }
+        #expect(bench.loop.figures.failing == 1)
+        #expect(bench.inconsistency() == nil)
+        bench.journal.content.withLock { $0.unreadable = [] }
+        bench.loop.post(.hasten(damaged))
+        bench.settle()
+        #expect(bench.journal.belief("b") != nil)
+        #expect(bench.judge.published.withLock { $0.failure } == nil)
+    }
+
+    @Test func `answers from before a restart are asked in the order in which they came`() throws {
+        let bench = Bench()
+        let past = RelayClock.wall.adding(.seconds(-3600))
+        for id in ["a", "b", "c", "d", "e", "f", "g"] {
+            try bench.add(id, [:])
+            bench.world.answer("key-of-\(id)", id == "a" ? World.refusal : .silence)
+            var head = BeliefHead(
+                epoch: 1, incarnation: try #require(bench.register[try account(id)]).incarnation,
+                rulesDigest: Detection().digest)
+            head.isBaselined = true
+            head.credentialTag = Array("key-of-\(id)".utf8)
+            head.lastSealed = WalkID(start: past, random: (1, 1))
+            if id == "a" {
+                // Refused once, after all the others were sealed.
+                head.refusal = Refusal(
+                    count: 1, since: past.adding(.seconds(60)), status: 401, code: "invalid_key",
+                    requiredScope: nil)
+            }
+            let belief = Belief(account: try account(id), head: head, rows: [:])
+            bench.journal.content.withLock { $0.beliefs[belief.account] = belief }
+        }
+        try bench.start()
+        bench.settle(4)
+        #expect(bench.world.asked("key-of-a") > 1)
+        #expect(bench.journal.events.isEmpty)
+        for id in ["b", "c", "d", "e", "f", "g"] { bench.world.answer("key-of-\(id)", .truth) }
+        bench.settle(4)
+        #expect(bench.journal.types("a") == ["account.blind"])
     }
 }

@@ -65,7 +65,11 @@ private struct StressStory {
         case 78..<84: misbehave()
         case 84..<93: try operate()
         case 93..<97: try bench.readRegister()
-        case 97: bench.journal.fill(pick(2) == 0)
+        case 97:
+            bench.journal.fill(pick(2) == 0)
+            let damaged = try account(one())
+            let isDamaged = pick(4) == 0
+            bench.journal.content.withLock { $0.unreadable = isDamaged ? [damaged] : [] }
         case 98: bench.loop.post(.hasten(try account(one())))
         default: bench.loop.post(.saveMarks)
         }
@@ -130,6 +134,7 @@ private struct StressStory {
     /// All faults end, and the belief must become the truth.
     func end() throws {
         bench.journal.fill(false)
+        bench.journal.content.withLock { $0.unreadable = [] }
         for key in keys.values { bench.world.answer(key, .truth) }
         try bench.readRegister()
         for round in 0..<4000 {
