@@ -109,6 +109,8 @@ extension PollLoop {
         }
         figures.walks[word, default: 0] += 1
         leaveFirstRound(slot)
+        // Told to wait is not due: it is no fault that nothing was sealed meanwhile.
+        if case .throttled = outcome { forgetDue(slot) }
         schedule.ended(slot, outcome, now: now)
         if once != nil {
             once?.note(outcome)

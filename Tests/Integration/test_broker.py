@@ -30,7 +30,7 @@ def test_the_broker_killed_at_random_instants(make_relay, trax, cluster):
     until_true(relay, accounts)
     chaos.start()
     chance = random.Random(chaos.seed)
-    for _ in range(4):
+    for _ in range(2):
         time.sleep(chance.uniform(0.3, 2.5))
         cluster.kill()
         time.sleep(chance.uniform(0.0, 1.5))

@@ -148,33 +148,6 @@ def test_another_number_of_partitions_is_only_noted(make_relay, trax, admin):
     assert relay.events.partitions == 7
 
 
-def test_a_record_that_the_broker_will_not_take_is_parked_and_the_rest_goes_on(
-        make_relay, trax, admin):
-    account, other = trax.account("a", rows=2), trax.account("b", rows=2)
-    relay = make_relay().enlist(account, other)
-    admin.create(f"{relay.name}.events", 3, max_message_bytes=3000)
-    relay.start()
-    relay.state.wait(lambda r: len(r) == 4)
-    account.set("conn_00", status="expired", note="n" * 4000)
-    other.set("conn_00", status="expired")
-    account.wait_sealed(2)
-    account.set("conn_01", status="expired")
-    relay.events.wait(lambda r: len(r) >= 2, 60, "the other two")
-    account.wait_sealed(2)
-    told = relay.events.read_to_end()
-    assert {(each.account, each.data["sequence"]) for each in told} == {("a", 2), ("b", 1)}
-    relay.judged = False
-    wait_until(lambda: latest(relay.state.read())["a/conn_00"]["connection"]["status"]
-               == "expired", 20, "the state record of the parked event")
-    code, out, err = relay.command("events", "--parked", "--json")
-    assert code == 0, err
-    parked = [json.loads(line) for line in out.splitlines()]
-    assert len(parked) == 1 and "conn_00" in json.dumps(parked[0])
-    text = relay.http("/metrics")[1]
-    assert any(line.rpartition(" ")[2] == "1" for line in text.splitlines()
-               if "parked" in line and not line.startswith("#")), "no metric shows it"
-
-
 @pytest.mark.needs_kafka("certificates and passwords")
 def test_certificates_and_a_password_by_properties(make_relay, trax, tmp_path):
     cluster = kafka_node.Cluster(tmp_path / "tls", tls=True, sasl=("relay", "pass-canary-7")).up()

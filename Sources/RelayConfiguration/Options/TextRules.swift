@@ -56,9 +56,9 @@ extension TextRule {
                 $0.isAboutAccount
                     ? $0.name.replacing(".", with: "\\.")
                     : "(connection\\.)?" + $0.name.dropFirst("connection.".count)
-            }.joined(separator: "|") + ")$"
+            }.joined(separator: "|") + "|account\\.\\*|connection\\.\\*)$"
     ) { text in
-        guard knownType(text) == nil else { return nil }
+        guard knownTypes(text).isEmpty else { return nil }
         let names = EventType.known.map { $0.isAboutAccount ? $0.name : shortName($0) }
         return "is no type of event: "
             + NearestName.hint(shortName(EventType(text)), in: names, noun: "the types")
@@ -72,6 +72,15 @@ extension TextRule {
         guard EventKind(rawValue: text) == nil else { return nil }
         return "is no kind of event: "
             + NearestName.hint(text, in: EventKind.allCases.map(\.rawValue), noun: "the kinds")
+    }
+
+    /// The types that a text names: one, or with `account.*` and `connection.*` all of a family.
+    static func knownTypes(_ text: String) -> [EventType] {
+        switch EventType(text).name {
+        case "account.*": EventType.known.filter(\.isAboutAccount)
+        case "connection.*": EventType.known.filter { !$0.isAboutAccount }
+        default: knownType(text).map { [$0] } ?? []
+        }
     }
 
     /// The type that a text names, with or without `connection.` in front; nil where there is none.

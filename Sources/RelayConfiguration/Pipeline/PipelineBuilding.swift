@@ -116,8 +116,11 @@ extension Pipeline.When {
         func set<Value: Hashable>(_ key: String, _ make: (String) -> Value?) -> Set<Value>? {
             settings.texts(key).map { texts in Set(texts.map { must(make($0.text)) }) }
         }
+        let types = settings.texts("types").map { texts in
+            Set(texts.flatMap { TextRule.knownTypes($0.text) })
+        }
         self.init(
-            types: set("types") { TextRule.knownType($0) }, platforms: set("platforms") { $0 },
+            types: types, platforms: set("platforms") { $0 },
             accounts: set("accounts") { AccountID($0) },
             kinds: set("kinds") { EventKind(rawValue: $0) })
     }
