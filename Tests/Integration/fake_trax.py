@@ -43,13 +43,23 @@ class Gone(Exception):
 
 
 class Wire:
-    """The socket of one connection, as a fault sees it."""
+    """The socket of one connection, as a fault sees it.
+
+    What was sent last is held back until something follows it or the answer is booked: a client
+    that has the whole answer may ask again at once, and must not meet books that still call it
+    asking."""
 
     def __init__(self, connection, over):
         self.connection, self.over = connection, over
         self.keep = True
+        self.held = b""
 
     def send(self, data):
+        self.flush()
+        self.held = data
+
+    def flush(self):
+        data, self.held = self.held, b""
         try:
             self.connection.sendall(data)
         except OSError:
@@ -57,6 +67,7 @@ class Wire:
 
     def sleep(self, seconds):
         """Waits, but not for a client that has left."""
+        self.flush()
         end = time.monotonic() + seconds
         while (left := end - time.monotonic()) > 0:
             if self.over.is_set():
@@ -348,6 +359,7 @@ class FakeTrax:
                     account.in_flight -= 1
                     self._count(account, request, normal[1])
                 self.changed.notify_all()
+            wire.flush()
 
     def _fault_for(self, account, request):
         for planned in account.planned:

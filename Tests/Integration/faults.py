@@ -166,8 +166,8 @@ def drip(interval):
     """A good answer, one byte at a time."""
     def fault(wire, request, normal):
         for byte in _good(normal):
-            wire.send(bytes([byte]))
             wire.sleep(interval)
+            wire.send(bytes([byte]))
     return _named("drip", fault)
 
 
