@@ -78,55 +78,90 @@ final class Courier: Sendable {
         head.signal { _ in }
     }
 
+    /// What a courier carries from one step to the next.
+    struct Load {
+        var delivery: Delivery
+        /// State sinks that are yet to be filled.
+        var filling = Filling()
+        /// Sinks whose place has moved and is not yet in the journal.
+        var unsaved: Set<SinkName> = []
+        var savedAt: Instant
+    }
+
+    /// What is to be done after a step.
+    enum Next {
+        /// The next step, at once.
+        case step
+        /// Wait until then, or until the journal's head is beyond that one.
+        case wait(until: Instant?, beyond: JournalPosition)
+        /// Nothing any more.
+        case over
+    }
+
     /// Carries until stopped; the calling thread blocks.
     func run() {
-        var places: [SinkName: JournalPosition] = [:]
+        guard var load = begin() else { return }
+        while !status.withLock({ $0.isStopping }) {
+            switch step(&load) {
+            case .step: continue
+            case .wait(let until, let head): wait(&load, until: until, beyond: head)
+            case .over: return
+            }
+        }
+        save(&load)
+        route.publisher.close(within: .seconds(3))
+    }
+
+    /// Finds the sinks' places; nil where the journal cannot be read.
+    func begin() -> Load? {
+        let places: [SinkName: JournalPosition]
         do {
             places = try journal.places()
         } catch {
             fail(PublishFailure(kind: .misconfigured, code: error.code, reason: error.reason))
-            return
+            return nil
         }
         let start = head.withLock { $0 }
-        var delivery = Delivery(
+        let delivery = Delivery(
             sinks: route.sinks.map { ($0, places[$0.name] ?? start) }, now: clock.now)
-        var filling = Filling()
-        var unsaved: Set<SinkName> = []
-        var savedAt = clock.now
         report(delivery)
-        while !status.withLock({ $0.isStopping }) {
-            let now = clock.now
-            let head = head.withLock { $0 }
-            if !unsaved.isEmpty, now - savedAt >= Self.placeAge {
-                save(delivery, &unsaved)
-                savedAt = now
-            }
-            if delivery.isOpen, let filled = fillNext(&filling, &delivery, now: now, head: head) {
-                unsaved.insert(filled)
-                save(delivery, &unsaved)
-            }
-            switch delivery.next(now: now, head: head) {
-            case .open:
-                open(&delivery, &filling)
-            case .publish(let after, let limit, let sinks):
-                if let waiting = filling.first(of: sinks) {
-                    delivery.failed(waiting, sinks: sinks, entries: 0, now: now)
-                    break
-                }
-                publish(&delivery, after: after, limit: limit, sinks: sinks)
-                unsaved.formUnion(sinks)
-                if !route.remembersPlaces { save(delivery, &unsaved) }
-            case .wait(let until):
-                wait(&delivery, until: until, beyond: head)
-            case .stop(let failure):
-                save(delivery, &unsaved)
-                fail(failure)
-                return
-            }
-            report(delivery)
+        return Load(delivery: delivery, savedAt: clock.now)
+    }
+
+    /// Does the one thing that is to be done next.
+    func step(_ load: inout Load) -> Next {
+        let now = clock.now
+        let head = head.withLock { $0 }
+        if !load.unsaved.isEmpty, now - load.savedAt >= Self.placeAge {
+            save(&load)
+            load.savedAt = now
         }
-        save(delivery, &unsaved)
-        route.publisher.close(within: .seconds(3))
+        if load.delivery.isOpen,
+            let filled = fillNext(&load.filling, &load.delivery, now: now, head: head)
+        {
+            load.unsaved.insert(filled)
+            save(&load)
+        }
+        switch load.delivery.next(now: now, head: head) {
+        case .open:
+            open(&load.delivery, &load.filling)
+        case .publish(let after, let limit, let sinks):
+            if let waiting = load.filling.first(of: sinks) {
+                load.delivery.failed(waiting, sinks: sinks, entries: 0, now: now)
+                break
+            }
+            publish(&load.delivery, after: after, limit: limit, sinks: sinks)
+            load.unsaved.formUnion(sinks)
+            if !route.remembersPlaces { save(&load) }
+        case .wait(let until):
+            return .wait(until: until, beyond: head)
+        case .stop(let failure):
+            save(&load)
+            fail(failure)
+            return .over
+        }
+        report(load.delivery)
+        return .step
     }
 
     private func open(_ delivery: inout Delivery, _ filling: inout Filling) {
@@ -183,33 +218,37 @@ final class Courier: Sendable {
     }
 
     /// Waits until then, or until the journal's head is beyond the one that was looked at.
-    private func wait(
-        _ delivery: inout Delivery, until: Instant?, beyond known: JournalPosition
-    ) {
+    private func wait(_ load: inout Load, until: Instant?, beyond known: JournalPosition) {
         let most: Duration = .seconds(1)
         let patience = until.map { min(most, max(.zero, $0 - clock.now)) } ?? most
         let woken = head.wait(timeout: patience) { [status] head -> Bool? in
             head > known || status.withLock { $0.isStopping } ? true : nil
         }
-        guard woken == nil, delivery.isOpen else { return }
+        if woken == nil { probe(&load) }
+    }
+
+    /// Looks whether the other side is still there, where there was nothing to publish.
+    func probe(_ load: inout Load) {
+        defer { report(load.delivery) }
+        guard load.delivery.isOpen else { return }
         do {
             try route.publisher.probe()
-            delivery.reached()
+            load.delivery.reached()
         } catch {
             note(error)
-            delivery.failed(error, sinks: [], entries: 0, now: clock.now)
+            load.delivery.failed(error, sinks: [], entries: 0, now: clock.now)
         }
     }
 
-    private func save(_ delivery: Delivery, _ unsaved: inout Set<SinkName>) {
+    private func save(_ load: inout Load) {
         var places: [SinkName: JournalPosition?] = [:]
-        for lane in delivery.lanes where unsaved.contains(lane.plan.name) {
+        for lane in load.delivery.lanes where load.unsaved.contains(lane.plan.name) {
             places.updateValue(lane.place, forKey: lane.plan.name)
         }
         guard !places.isEmpty else { return }
         do {
             try journal.setPlaces(places)
-            unsaved = []
+            load.unsaved = []
         } catch {
             log.note(
                 .warning, "places", "the places of sinks could not be written: \(error.reason)",

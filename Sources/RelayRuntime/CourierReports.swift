@@ -93,7 +93,7 @@ extension Courier {
     }
 
     func noteDelivered(_ run: Run, entries: [JournalEntry]) {
-        let wall = RelayClock.wall
+        let wall = clock.wall
         let decided = Dictionary(
             entries.compactMap { entry in entry.event.map { (entry.position, $0.decidedAt) } },
             uniquingKeysWith: { first, _ in first })

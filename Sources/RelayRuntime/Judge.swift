@@ -40,19 +40,30 @@ final class Judge: Sendable {
         published = Lock(figures)
     }
 
+    /// What the judge carries from one step to the next.
+    struct Work {
+        var epochs: EpochSource
+        /// Jobs that must be tried again, because the journal could not be written.
+        var postponed: [JudgeJob] = []
+    }
+
     /// Works until the queue is closed and empty.
     ///
     /// - Parameter report: takes the results of each group to the poll loop.
     func run(lastEpoch: Int64, report: @escaping @Sendable ([Judgement]) -> Void) {
-        var epochs = EpochSource(last: lastEpoch)
-        var postponed: [JudgeJob] = []
-        while let taken = queue.take(limit: Self.groupLimit, patience: Self.pause) {
-            if !postponed.isEmpty || !taken.isEmpty {
-                postponed = judge(postponed + taken, epochs: &epochs, report: report)
-            }
-            saveMarks()
+        var work = Work(epochs: EpochSource(last: lastEpoch))
+        while step(&work, patience: Self.pause, report: report) {}
+    }
+
+    /// Judges what waits, or waits for it; false when the queue is closed and empty.
+    func step(_ work: inout Work, patience: Duration, report: ([Judgement]) -> Void) -> Bool {
+        let taken = queue.take(limit: Self.groupLimit, patience: patience)
+        if let taken, !work.postponed.isEmpty || !taken.isEmpty {
+            work.postponed = judge(
+                work.postponed + taken, epochs: &work.epochs, report: report)
         }
         saveMarks()
+        return taken != nil
     }
 
     private func saveMarks() {
@@ -156,7 +167,7 @@ final class Judge: Sendable {
             figures.commits += 1
             figures.commitDuration.add(now - began)
             figures.head = head.withLock { $0 }
-            let wall = RelayClock.wall
+            let wall = clock.wall
             for entry in batch.entries {
                 guard let event = entry.event else { continue }
                 figures.events[event.type.name, default: 0] += 1

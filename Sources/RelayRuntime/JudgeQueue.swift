@@ -43,6 +43,12 @@ final class JudgeQueue: Sendable {
         return taken
     }
 
+    /// How many jobs wait.
+    var count: Int { content.withLock { $0.jobs.count } }
+
+    /// Whether marks wait to be saved.
+    var hasMarks: Bool { content.withLock { !$0.marks.isEmpty } }
+
     /// Says that no more jobs come; what is there is still judged.
     func close() {
         content.signal { $0.isClosed = true }

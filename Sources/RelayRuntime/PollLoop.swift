@@ -112,7 +112,7 @@ final class PollLoop: PageDriver, @unchecked Sendable {
         let slot = token.number
         guard var active = walks[slot] else { return }
         active.isAsking = false
-        let step = active.walk.answered(answer, now: RelayClock.wall)
+        let step = active.walk.answered(answer, now: clock.wall)
         walks[slot] = active
         switch step {
         case .page(let cursor):

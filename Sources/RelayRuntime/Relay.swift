@@ -71,15 +71,23 @@ public final class Relay: Sendable {
     /// Puts the parts together; nothing runs yet.
     ///
     /// - Throws: where the journal cannot be read.
-    public init(_ parts: Parts) throws(JournalFailure) {
+    public convenience init(_ parts: Parts) throws(JournalFailure) {
+        try self.init(
+            parts, readings: .system, random: { UInt64.random(in: .min ... .max) })
+    }
+
+    /// Puts the parts together over any clocks and any randomness.
+    init(
+        _ parts: Parts, readings: RelayClock.Readings, random: @escaping @Sendable () -> UInt64
+    ) throws(JournalFailure) {
         self.parts = parts
         let journal = parts.journal
-        let clock = RelayClock(floor: try Self.lastStamp(of: journal))
+        let clock = RelayClock(floor: try Self.lastStamp(of: journal), readings: readings)
         let head = Lock(try journal.head())
         let queue = JudgeQueue()
         let loop = PollLoop(
             settings: parts.settings, clock: clock, log: parts.log, transport: parts.transport,
-            judge: queue, random: { UInt64.random(in: .min ... .max) })
+            judge: queue, random: random)
         self.clock = clock
         self.head = head
         self.queue = queue
@@ -115,6 +123,16 @@ public final class Relay: Sendable {
     public func start(
         once: Bool = false, brokerPatience: Duration = oncePatience
     ) throws(JournalFailure) {
+        let (lastEpoch, isEmpty) = try prepare(once: once)
+        launch(
+            lastEpoch: lastEpoch, waitsForBroker: isEmpty, once: once,
+            brokerPatience: brokerPatience)
+    }
+
+    /// Loads what is remembered; no thread runs yet.
+    ///
+    /// - Returns: the largest epoch so far, and whether the journal has neither belief nor event.
+    func prepare(once: Bool) throws(JournalFailure) -> (lastEpoch: Int64, isEmpty: Bool) {
         try settlePlaces()
         let heads = try parts.journal.heads()
         let marks = try parts.journal.marks()
@@ -135,9 +153,7 @@ public final class Relay: Sendable {
         }
         loop.recall(accounts, heads: heads, marks: marks, now: clock.now)
         state.withLock { $0.startedAt = clock.stamp() }
-        launch(
-            lastEpoch: lastEpoch, waitsForBroker: isEmpty, once: once,
-            brokerPatience: brokerPatience)
+        return (lastEpoch, isEmpty)
     }
 
     /// New sinks begin at the head; those that are gone from the pipeline are forgotten.

@@ -10,21 +10,52 @@ internal import Threading
 /// Threads: any. `clock_gettime(2)`.
 public final class RelayClock: Sendable {
     private let stamps: Lock<StampClock>
+    private let readings: Readings
+
+    /// What the two clocks show.
+    package struct Readings: Sendable {
+        /// The one that never steps.
+        package var now: @Sendable () -> Instant
+        /// The one on the wall.
+        package var wall: @Sendable () -> Timestamp
+
+        /// Any two clocks; the simulation has its own.
+        package init(
+            now: @escaping @Sendable () -> Instant, wall: @escaping @Sendable () -> Timestamp
+        ) {
+            self.now = now
+            self.wall = wall
+        }
+
+        /// The machine's.
+        package static let system = Readings(
+            now: {
+                let time = RelayClock.read(CLOCK_BOOTTIME)
+                return Instant(
+                    nanoseconds: Int64(time.tv_sec) * 1_000_000_000 + Int64(time.tv_nsec))
+            }, wall: { RelayClock.wall })
+    }
 
     /// A clock whose stamps are never earlier than `floor`.
-    public init(floor: Timestamp = Timestamp(milliseconds: 0)) {
+    public convenience init(floor: Timestamp = Timestamp(milliseconds: 0)) {
+        self.init(floor: floor, readings: .system)
+    }
+
+    /// A clock over other readings than the machine's.
+    package init(floor: Timestamp, readings: Readings) {
         stamps = Lock(StampClock(floor: floor))
+        self.readings = readings
     }
 
     /// For waits and deadlines.
-    public var now: Instant {
-        let time = Self.read(CLOCK_BOOTTIME)
-        return Instant(nanoseconds: Int64(time.tv_sec) * 1_000_000_000 + Int64(time.tv_nsec))
-    }
+    public var now: Instant { readings.now() }
+
+    /// The wall clock as it is, for figures and dates of others.
+    var wall: Timestamp { readings.wall() }
 
     /// For walks, `decidedAt`, and everything that is published.
     public func stamp() -> Timestamp {
-        let wall = Self.wall
+        let wall = wall
         return stamps.withLock { $0.stamp(wall) }
     }
 
