@@ -68,13 +68,17 @@ let house: [Target] = [
         "RelayRuntime", ["RelayCore", "ConnectionEvents", "Crypto", "Hashing", "JSON", "Threading"]),
     room(
         "RelayDashboard", ["RelayRuntime", "RelayCore", "ConnectionEvents", "HTTPServer", "JSON"]),
+    room(
+        "RelaySimulation",
+        ["RelayRuntime", "RelayCore", "ConnectionEvents", "Crypto", "Hashing", "JSON"]),
     room("TraxSandbox", ["ConnectionEvents", "Crypto", "HTTPServer", "JSON", "Threading"]),
     room(
         "RelayCommands",
         [
             "ConnectionEvents", "Crypto", "Hashing", "HTTPClient", "HTTPServer", "JSON", "Kafka",
             "RelayConfiguration", "RelayCore", "RelayDashboard", "RelayJournal", "RelayRuntime",
-            "RelaySinks", "SQLite", "Threading", "TraxAPI", "TraxSandbox", "YAML",
+            "RelaySimulation", "RelaySinks", "SQLite", "Threading", "TraxAPI", "TraxSandbox",
+            "YAML",
         ]),
     .executableTarget(
         name: "trax-relay", dependencies: ["RelayCommands"], swiftSettings: swiftSettings),
@@ -111,6 +115,9 @@ let testTargets: [Target] = [
     tests(
         "RelayRuntimeTests",
         ["RelayRuntime", "RelayCore", "ConnectionEvents", "Crypto", "Hashing", "JSON", "Threading"]),
+    tests(
+        "RelaySimulationTests",
+        ["RelaySimulation", "RelayRuntime", "RelayCore", "ConnectionEvents", "JSON"]),
     tests("RelaySinksTests", ["RelaySinks", "RelayCore", "ConnectionEvents", "Kafka"]),
     tests("SQLiteTests", ["SQLite"]),
     tests("ThreadingTests", ["Threading"]),

@@ -3,6 +3,7 @@ extension RelayCommandLine {
     static let commands: [CommandSpec] =
         [QuickstartCommand.spec, RunCommand.spec, CheckCommand.spec] + AccountCommands.all + [
             PollCommand.poll, PollCommand.list, EventsCommand.spec, SandboxCommand.spec,
+            SimulateCommand.spec,
             SchemaCommand.event, SchemaCommand.pipeline,
         ]
 }

@@ -48,7 +48,7 @@ def test_wrong_usage_is_64_and_says_what_is_near(program, words, near):
 
 
 def test_commands_of_later_issues_are_unknown(program):
-    for word in ("holds", "link", "login", "replay", "rehearse", "simulate", "webhooks"):
+    for word in ("holds", "link", "login", "replay", "rehearse", "webhooks"):
         code, _, err = run_binary(word)
         assert code == 64, word
 

@@ -31,11 +31,15 @@ let arrows: [String: Set<String>] = [
         "RelayRuntime", "RelayCore", "ConnectionEvents", "Crypto", "HTTPServer", "JSON",
         "Threading", "Glibc",
     ],
+    "RelaySimulation": [
+        "RelayRuntime", "RelayCore", "ConnectionEvents", "Crypto", "Hashing", "JSON",
+    ],
     "TraxSandbox": ["ConnectionEvents", "Crypto", "HTTPServer", "JSON", "Threading", "Glibc"],
     "RelayCommands": [
         "ConnectionEvents", "Crypto", "Hashing", "HTTPClient", "HTTPServer", "JSON", "Kafka",
         "RelayConfiguration", "RelayCore", "RelayDashboard", "RelayJournal", "RelayRuntime",
-        "RelaySinks", "SQLite", "Threading", "TraxAPI", "TraxSandbox", "YAML", "Glibc",
+        "RelaySimulation", "RelaySinks", "SQLite", "Threading", "TraxAPI", "TraxSandbox", "YAML",
+        "Glibc",
     ],
     "trax-relay": ["RelayCommands"],
 ]

@@ -1,0 +1,62 @@
+internal import ConnectionEvents
+internal import Crypto
+internal import RelayCore
+
+/// The register of a simulation, with the operator's commands; it outlives the relay's lives.
+final class SimulatedRegister: Register, @unchecked Sendable {
+    // @unchecked: a simulation runs on one thread.
+    private var registered: [Int: RegisteredAccount] = [:]
+    private var changed: Set<Int> = []
+    private var incarnation: Int64 = 0
+
+    static func id(_ account: Int) -> AccountID {
+        guard let id = AccountID("a\(account)") else { preconditionFailure("a simple id") }
+        return id
+    }
+
+    /// The number of an account's id.
+    static func number(_ id: AccountID) -> Int { Int(id.text.dropFirst()) ?? -1 }
+
+    subscript(_ account: Int) -> RegisteredAccount? { registered[account] }
+
+    /// Every account that is neither paused nor being removed.
+    var active: [Int] {
+        registered.filter { !$0.value.isPaused && !$0.value.isRemoving }.keys.sorted()
+    }
+
+    var all: [Int] { registered.keys.sorted() }
+
+    func add(_ account: Int, key: String) {
+        incarnation += 1
+        registered[account] = RegisteredAccount(
+            id: Self.id(account), credential: Secret(key), credentialTag: Array(key.utf8),
+            interval: nil, isPaused: false, incarnation: incarnation, isRemoving: false)
+        changed.insert(account)
+    }
+
+    func change(_ account: Int, _ body: (inout RegisteredAccount) -> Void) {
+        guard var known = registered[account], !known.isRemoving else { return }
+        body(&known)
+        registered[account] = known
+        changed.insert(account)
+    }
+
+    /// What the journal does when a removal is complete.
+    func forget(_ id: AccountID, _ incarnation: Int64) {
+        let account = Self.number(id)
+        guard let known = registered[account], known.isRemoving, known.incarnation == incarnation
+        else { return }
+        registered[account] = nil
+        changed.remove(account)
+    }
+
+    func accounts() throws(JournalFailure) -> [RegisteredAccount] {
+        changed = []
+        return registered.values.sorted { $0.id < $1.id }
+    }
+
+    func changes() throws(JournalFailure) -> [RegisteredAccount] {
+        defer { changed = [] }
+        return changed.sorted().compactMap { registered[$0] }
+    }
+}

@@ -1,0 +1,65 @@
+internal import ConnectionEvents
+internal import RelayCore
+
+// A history in the contract's words.
+
+extension World {
+    func tell(_ batch: JournalBatch) {
+        for entry in batch.entries {
+            guard let event = entry.event else {
+                tell("written: the state of \(entry.state?.key ?? "nothing")")
+                continue
+            }
+            let subject = event.subject.map { "/\($0)" } ?? ""
+            var change = ""
+            if case .connection(let content) = event.content {
+                let before = content.previous.map { $0.status ?? "null" } ?? "no row"
+                change = ": \(before) → \(content.connection.status ?? "null")"
+            }
+            tell(
+                "written: \(event.type) of \(event.account)\(subject), number"
+                    + " \(event.sequence)\(change)")
+        }
+        for (account, write) in batch.beliefs where batch.entries.isEmpty {
+            guard case .update(let head, _) = write else { continue }
+            tell(
+                "written: \(account) lacks \(head.missingRows) rows, was refused"
+                    + " \(head.refusal?.count ?? 0) times")
+        }
+    }
+}
+
+extension Happening {
+    /// What happens, in the contract's words.
+    var told: String {
+        let span = lasting > .zero ? ", for \(Int(lasting.inSeconds)) s" : ""
+        return what.told + span
+    }
+}
+
+extension What {
+    fileprivate var told: String {
+        switch self {
+        case .set(let account, let row):
+            "truth: a\(account)/\(row.id) is \(row.status ?? "null") on"
+                + " \(row.platform ?? "null") with scopes \(row.scopes ?? ["unknown"])"
+        case .drop(let account, let id): "truth: a\(account)/\(id) is gone"
+        case .pause(let account): "register: a\(account) is paused"
+        case .remove(let account): "register: a\(account) is removed"
+        case .add(let account): "register: a\(account) is added"
+        case .rotate(let account, _): "register: a\(account) has a new credential"
+        case .interval(let account, let interval):
+            "register: interval of a\(account) is \(interval.map { "\($0)" } ?? "empty")"
+        case .weather(let weather, let account):
+            "API: \(weather) for \(account.map { "a\($0)" } ?? "everyone")"
+        case .broker(let trouble): "broker: \(trouble)"
+        case .disk(let trouble): "disk: \(trouble)"
+        case .crash(let effects, let isBefore, let isPowerCut, let rest):
+            "process: dies \(isBefore ? "before" : "after") effect \(effects + 1) from now"
+                + "\(isPowerCut ? " by a power cut" : ""), and starts again \(rest) later"
+        case .rules(let otherStatus): "pipeline: otherStatus is \(otherStatus.rawValue)"
+        case .clock(let step): "machine: the wall clock steps by \(step)"
+        case .suspend(let duration): "machine: suspended for \(duration)"
+        }
+    }
+}
