@@ -41,7 +41,7 @@ extension Relay {
     }
 
     /// One thread alone does this: two could hand over what changed in the wrong order.
-    private func lookAtRegister() {
+    func lookAtRegister() {
         do {
             let changes = try parts.register.changes()
             if !changes.isEmpty { loop.post(.register(changes)) }

@@ -93,7 +93,7 @@ package final class SteppedRelay {
     }
 
     /// Looks at the register, as is done once a second.
-    package func readRegister() { relay.readRegister() }
+    package func readRegister() { relay.lookAtRegister() }
 
     /// Has the marks of sealed walks saved, as is done once a minute.
     package func saveMarks() { relay.loop.post(.saveMarks) }
