@@ -67,7 +67,11 @@ let house: [Target] = [
     room(
         "RelayRuntime", ["RelayCore", "ConnectionEvents", "Crypto", "Hashing", "JSON", "Threading"]),
     room(
-        "RelayDashboard", ["RelayRuntime", "RelayCore", "ConnectionEvents", "HTTPServer", "JSON"]),
+        "RelayDashboard",
+        [
+            "RelayRuntime", "RelayCore", "ConnectionEvents", "Crypto", "HTTPServer", "JSON",
+            "Threading",
+        ]),
     room(
         "RelaySimulation",
         ["RelayRuntime", "RelayCore", "ConnectionEvents", "Crypto", "Hashing", "JSON"]),

@@ -2,8 +2,9 @@ extension RelayCommandLine {
     /// Every command there is, in the order in which help lists them.
     static let commands: [CommandSpec] =
         [QuickstartCommand.spec, RunCommand.spec, CheckCommand.spec] + AccountCommands.all + [
-            PollCommand.poll, PollCommand.list, EventsCommand.spec, SandboxCommand.spec,
-            SimulateCommand.spec,
+            PollCommand.poll, PollCommand.list, EventsCommand.spec,
+        ] + HoldCommands.all + [
+            SandboxCommand.spec, SimulateCommand.spec,
             SchemaCommand.event, SchemaCommand.pipeline,
         ]
 }

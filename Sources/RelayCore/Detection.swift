@@ -31,14 +31,16 @@ public struct Detection: Hashable, Sendable {
     public var baseline: BaselinePolicy
     /// Sealed walks in a row without the row that make a removal; at least 1.
     public var confirmations: Int
+    /// Which changes are held back; nil: none.
+    public var brake: Brake?
 
-    /// The rules, field by field; the defaults are the contract's.
+    /// The rules, field by field; the defaults are the contract's, but without a brake.
     public init(
         healthy: Set<String> = ["active"],
         pending: Set<String> = ["pending", "connecting", "linking"],
         failing: Set<String> = ["expired", "revoked", "disconnected", "error", "reauth_required"],
         otherStatus: OtherStatus = .failing, baseline: BaselinePolicy = .quiet,
-        confirmations: Int = 2
+        confirmations: Int = 2, brake: Brake? = nil
     ) {
         self.healthy = healthy
         self.pending = pending
@@ -46,6 +48,7 @@ public struct Detection: Hashable, Sendable {
         self.otherStatus = otherStatus
         self.baseline = baseline
         self.confirmations = max(1, confirmations)
+        self.brake = brake
     }
 
     /// What a raw status means; nil (absent, null or no string) is never recognised.

@@ -44,6 +44,11 @@ public struct MetricsText: Sendable {
         sample("accounts", [("state", "blind")], Double(poll.blind))
         sample("accounts", [("state", "failing")], Double(poll.failing))
         sample("accounts", [("state", "fleet_refused")], Double(poll.fleetRefused))
+        family("open_holds", "gauge", "Accounts of which changes are held, by reason.")
+        for reason in HoldReason.allCases {
+            sample(
+                "open_holds", [("reason", reason.rawValue)], Double(poll.holds[reason] ?? 0))
+        }
         family(
             "first_round_left_accounts", "gauge",
             "Accounts that have not ended a walk since the start.")

@@ -5,15 +5,16 @@ internal import JSON
 internal import RelayCore
 public import RelayRuntime
 
-/// The relay's HTTP side: liveness, readiness and metrics.
+/// The relay's HTTP side: liveness, readiness, metrics and holds.
 ///
-/// Answers from a copy of the relay's status, so it works while journal or broker hang.
+/// All but the holds answers from a copy of the relay's status, so it works while journal or broker hang.
 /// Threads: called on the server's thread.
 public struct RelayPages: Sendable {
     private let status: @Sendable () -> RelayStatus
     private let token: @Sendable () -> Secret?
     private let version: String
     private let libraries: [(name: String, version: String)]
+    private let holds: HoldPages?
 
     /// The pages over a status.
     ///
@@ -21,15 +22,17 @@ public struct RelayPages: Sendable {
     ///   - token: what all but `/healthz`, `/readyz` and `/metrics` asks for, asked each time; nil:
     ///     nothing.
     ///   - libraries: name and version of libraries, for `build_info`.
+    ///   - holds: the pages under `/api/holds`; nil: there are none.
     public init(
         token: @escaping @Sendable () -> Secret?, version: String,
-        libraries: [(name: String, version: String)],
+        libraries: [(name: String, version: String)], holds: HoldPages? = nil,
         status: @escaping @Sendable () -> RelayStatus
     ) {
         self.status = status
         self.token = token
         self.version = version
         self.libraries = libraries
+        self.holds = holds
     }
 
     /// Answers a request.
@@ -46,15 +49,10 @@ public struct RelayPages: Sendable {
                     contentType: "text/plain; version=0.0.4; charset=utf-8")
             }
         default:
-            guard isAllowed(request) else {
-                var refusal = Self.error(
-                    401, "unauthorized", "Send `Authorization: Bearer` and the token of http.token."
-                )
-                // RFC 9110, 11.6.1.
-                refusal.headers.append(("WWW-Authenticate", "Bearer"))
-                return refusal
-            }
-            return Self.error(404, "not_found", "There is no such page.")
+            if let refusal = Gate.refusal(of: request, token: token()) { return refusal }
+            guard let words = request.segments, words.starts(with: ["api", "holds"]), let holds
+            else { return .notFound(request) }
+            return holds.reply(to: request, words: Array(words.dropFirst(2)))
         }
     }
 
@@ -81,6 +79,7 @@ public struct RelayPages: Sendable {
                 "paused": .number(JSONNumber(Int64(poll.paused))),
                 "blind": .number(JSONNumber(Int64(poll.blind))),
                 "failing": .number(JSONNumber(Int64(poll.failing))),
+                "holds": .number(JSONNumber(Int64(poll.holds.values.reduce(0, +)))),
                 "firstRoundLeft": .number(JSONNumber(Int64(poll.firstRoundLeft))),
                 "budgetSufficient": .bool(poll.isBudgetSufficient),
                 "secondsSinceSealedWalk": poll.lastSealed.map {
@@ -91,22 +90,6 @@ public struct RelayPages: Sendable {
         return HTTPServerReply(
             status: reasons.isEmpty ? 200 : 503,
             headers: [("Content-Type", "application/json"), ("Cache-Control", "no-store")],
-            body: body.serialized() + [0x0A])
-    }
-
-    private func isAllowed(_ request: HTTPServerRequest) -> Bool {
-        guard let token = token() else { return true }
-        let scheme = "bearer "
-        guard let header = request.header("Authorization"),
-            header.prefix(scheme.count).lowercased() == scheme
-        else { return false }
-        return Secret(String(header.dropFirst(scheme.count))) == token
-    }
-
-    private static func error(_ status: Int, _ code: String, _ message: String) -> HTTPServerReply {
-        let body: JSONValue = ["error": ["code": .string(code), "message": .string(message)]]
-        return HTTPServerReply(
-            status: status, headers: [("Content-Type", "application/json")],
             body: body.serialized() + [0x0A])
     }
 }

@@ -36,6 +36,8 @@ public struct PollFigures: Sendable {
     /// Accounts refused twice or more that are not called blind because the fleet is refused as
     /// well.
     public var fleetRefused = 0
+    /// Accounts of which changes are held, by reason.
+    public var holds: [HoldReason: Int] = [:]
     /// Walks under way.
     public var walking = 0
     /// Walks by how they ended: `unchanged`, `sealed`, or a failure's code.

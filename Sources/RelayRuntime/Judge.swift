@@ -145,7 +145,7 @@ final class Judge: Sendable {
         switch job.matter {
         case .reading, .refusal:
             if let slot = job.slot { judgements.append(Judgement(slot: slot, end)) }
-        case .credential, .removal, .rules:
+        case .credential, .removal, .rules, .order:
             postponed.append(job)
         }
     }

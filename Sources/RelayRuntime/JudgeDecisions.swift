@@ -25,9 +25,11 @@ extension Judge {
             let decision = belief.rejudge(rules: settings.detection, decidedAt: clock.stamp())
             add(decision, of: belief, into: &batch)
             return nil
-        case .reading(let reading, let sealedAt, let lastSealed):
+        case .order(let order):
+            return carryOut(order, of: job, stored: stored, into: &batch, epochs: &epochs)
+        case .reading(let reading, let sealedAt, let lastSealed, let fleet):
             return judge(
-                job, reading: reading, sealedAt: sealedAt, lastSealed: lastSealed,
+                job, reading: reading, sealedAt: sealedAt, lastSealed: lastSealed, fleet: fleet,
                 stored: stored, into: &batch, epochs: &epochs)
         case .refusal(let status, let code, let scope, let at, let fleet):
             var (belief, opening) = believe(job, stored: stored, into: &batch, epochs: &epochs)
@@ -44,7 +46,8 @@ extension Judge {
 
     private func judge(
         _ job: JudgeJob, reading: WalkReading, sealedAt: Timestamp, lastSealed: WalkID?,
-        stored: Belief?, into batch: inout JournalBatch, epochs: inout EpochSource
+        fleet: FleetSight, stored: Belief?, into batch: inout JournalBatch,
+        epochs: inout EpochSource
     ) -> Judgement? {
         switch reading.seal(at: sealedAt) {
         case .failure(let failure):
@@ -53,15 +56,43 @@ extension Judge {
             var (belief, opening) = believe(job, stored: stored, into: &batch, epochs: &epochs)
             opening.append(
                 belief.observe(
-                    walk, lastSealed: lastSealed, rules: settings.detection,
+                    walk, lastSealed: lastSealed, rules: settings.detection, fleet: fleet,
                     decidedAt: clock.stamp()))
             add(opening, of: belief, into: &batch)
-            return judgement(
+            var judgement = judgement(
                 job,
                 .sealed(
                     walk.id, reading.fingerprint, pages: walk.pages.count,
                     confirm: belief.wantsConfirmation),
                 belief, isFleetRefused: false)
+            judgement?.brake = BrakeNote(belief, decision: opening)
+            return judgement
+        }
+    }
+
+    /// Ends a hold as an operator ordered; the order goes with the commit, whatever came of it.
+    private func carryOut(
+        _ order: HoldOrder, of job: JudgeJob, stored: Belief?, into batch: inout JournalBatch,
+        epochs: inout EpochSource
+    ) -> Judgement? {
+        batch.ordersDone.append(order.number)
+        let fields: KeyValuePairs = [
+            "account": order.account.text, "hold": order.hold.text, "action": order.action.rawValue,
+        ]
+        do throws(HoldRefusal) {
+            guard var belief = stored else { throw .noSuchHold }
+            let now = clock.stamp()
+            let decision = try belief.endHold(
+                order.hold, order.action, rules: settings.detection, decidedAt: now,
+                epoch: { epochs.next(at: now) })
+            add(decision, of: belief, into: &batch)
+            log.note(.info, "holds", "a hold was ended by order", fields)
+            var judgement = judgement(job, .noted, belief, isFleetRefused: false)
+            judgement?.brake = BrakeNote(belief, decision: decision)
+            return judgement
+        } catch {
+            log.note(.warning, "holds", "an order was refused: there is no such hold", fields)
+            return nil
         }
     }
 

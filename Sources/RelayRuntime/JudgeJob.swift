@@ -6,7 +6,8 @@ internal import RelayCore
 struct JudgeJob: Sendable {
     enum Matter: Sendable {
         /// All pages of a walk are there.
-        case reading(WalkReading, sealedAt: Timestamp, lastSealed: WalkID?)
+        case reading(
+            WalkReading, sealedAt: Timestamp, lastSealed: WalkID?, fleet: FleetSight)
         /// The credential was refused.
         case refusal(
             status: Int, code: String, requiredScope: String?, at: Timestamp, fleet: FleetVerdict)
@@ -16,6 +17,8 @@ struct JudgeJob: Sendable {
         case removal
         /// The pipeline's detection may have changed.
         case rules
+        /// An operator ends a hold.
+        case order(HoldOrder)
     }
 
     /// The loop's slot; nil where the loop does not wait for the result.
@@ -39,6 +42,8 @@ struct Judgement: Sendable {
         case refused
         /// The account is gone from the journal.
         case removed
+        /// The belief changed without a walk.
+        case noted
     }
 
     var slot: Int
@@ -52,6 +57,34 @@ struct Judgement: Sendable {
     var refusalSince: Timestamp?
     /// Whether the fleet's refusals keep the account from being called blind.
     var isFleetRefused: Bool
+    /// What the brake must know; says nothing where the walk was not sealed.
+    var brake = BrakeNote()
+}
+
+/// How a belief stands with the brake, for the poll loop.
+struct BrakeNote: Sendable {
+    var account: AccountID?
+    /// First sights of the rows that are missed and not yet confirmed gone.
+    var missingSince: [Timestamp] = []
+    var hold: Hold?
+    /// Whether rows are believed now.
+    var hasRows = false
+    /// Whether rows were believed when the walk came, and whether it lacked one of them.
+    var hadRows = false
+    var lackedRow = false
+}
+
+extension BrakeNote {
+    init(_ belief: Belief, decision: Decision) {
+        account = belief.account
+        missingSince = belief.head.missingSince
+        hold = belief.head.hold
+        // Its list may be long, and is of no use here.
+        hold?.list = nil
+        hasRows = !belief.rows.isEmpty
+        hadRows = decision.hadRows
+        lackedRow = decision.lackedRow
+    }
 }
 
 extension Judgement {

@@ -8,9 +8,9 @@ struct OnceRound {
     var unsealed = 0
     /// How many there were to walk.
     let total: Int
-    /// Refusals, which are judged when all others have answered.
-    var refusals: [JudgeJob] = []
-    /// Whether the refusals have been handed to the judge.
+    /// Refusals and lists that miss rows, which are judged when all others have answered.
+    var waiting: [JudgeJob] = []
+    /// Whether those have been handed to the judge.
     var isClosing = false
     /// Whether everything is judged.
     var isDone = false
@@ -26,33 +26,40 @@ struct OnceRound {
 
     /// Whether nothing is under way any more but refusals that wait.
     func isOver(judging: Int, walking: Int) -> Bool {
-        judging == 0 && walking == (isClosing ? 0 : refusals.count)
-            && sealed + unsealed + (isClosing ? 0 : refusals.count) >= total
+        judging == 0 && walking == (isClosing ? 0 : waiting.count)
+            && sealed + unsealed + (isClosing ? 0 : waiting.count) >= total
     }
 }
 
 extension PollLoop {
-    /// All others have answered: judges the refusals, or ends the round.
+    /// All others have answered: judges what waited, or ends the round.
     func endOnce(_ round: OnceRound, now: Instant) {
         guard !round.isClosing else {
             once?.isDone = true
             return
         }
         once?.isClosing = true
-        once?.refusals = []
-        guard !round.refusals.isEmpty else {
+        once?.waiting = []
+        guard !round.waiting.isEmpty else {
             once?.isDone = true
             return
         }
-        for var job in round.refusals {
-            guard let slot = job.slot,
-                case .refusal(let status, let code, let scope, let at, _) = job.matter
-            else { continue }
-            job.matter = .refusal(
-                status: status, code: code, requiredScope: scope, at: at,
-                fleet: answers.verdict(
-                    for: slot, since: accounts[slot]?.refusalSince ?? at,
-                    others: round.total - 1))
+        for var job in round.waiting {
+            guard let slot = job.slot else { continue }
+            switch job.matter {
+            case .refusal(let status, let code, let scope, let at, _):
+                job.matter = .refusal(
+                    status: status, code: code, requiredScope: scope, at: at,
+                    fleet: answers.verdict(
+                        for: slot, since: accounts[slot]?.refusalSince ?? at,
+                        others: round.total - 1))
+            case .reading(let reading, let sealedAt, let lastSealed, _):
+                job.matter = .reading(
+                    reading, sealedAt: sealedAt, lastSealed: lastSealed,
+                    fleet: fleetSight(slot, sealedAt: sealedAt))
+            case .credential, .removal, .rules, .order:
+                break
+            }
             judging += 1
             judge.add(job)
         }

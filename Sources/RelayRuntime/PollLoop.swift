@@ -16,6 +16,7 @@ final class PollLoop: PageDriver, @unchecked Sendable {
     enum Request: Sendable {
         case register([RegisteredAccount])
         case judged([Judgement])
+        case orders([HoldOrder])
         case hasten(AccountID)
         case saveMarks
         case stop
@@ -43,6 +44,7 @@ final class PollLoop: PageDriver, @unchecked Sendable {
     var deferred: [Int: RegisteredAccount] = [:]
     var schedule: Schedule
     var answers = AnswerLedger()
+    var seals = SealLedger()
     var figures = PollFigures()
     var judging = 0
     /// Whose walk `figures.dueSince` is about.
@@ -151,6 +153,8 @@ final class PollLoop: PageDriver, @unchecked Sendable {
                 for change in changes { register(change, now: now) }
             case .judged(let judgements):
                 for judgement in judgements { take(judgement, now: now) }
+            case .orders(let orders):
+                for order in orders { carryOut(order) }
             case .hasten(let account):
                 if let slot = slots[account], let known = accounts[slot], !known.isPaused,
                     !known.isRemoving

@@ -103,6 +103,7 @@ extension PollLoop {
             accounts[slot]?.isPaused = false
             figures.paused -= 1
             if account.isBlind { figures.blind += 1 }
+            admitToFleet(slot)
             schedule.admit(slot, phase: nil, interval: accounts[slot]?.interval, now: now)
             if accounts[slot]?.isRenewed == true { schedule.hasten(slot, afresh: true, now: now) }
             accounts[slot]?.isRenewed = false
@@ -134,6 +135,7 @@ extension PollLoop {
         figures.firstRoundLeft += 1
         figures.isFirstRoundOver = false
         if account.isBlind { figures.blind += 1 }
+        admitToFleet(slot)
         schedule.admit(slot, phase: phase, interval: account.interval, now: now)
     }
 
@@ -142,6 +144,8 @@ extension PollLoop {
         guard let account = accounts[slot] else { return }
         accounts[slot]?.credential = change.credential
         accounts[slot]?.credentialTag = change.credentialTag
+        // The first list that is read with it is compared, even if it is the last one's bytes.
+        accounts[slot]?.isOpen = true
         if !account.isBlind {
             accounts[slot]?.refusalSince = nil
             if account.isFleetRefused { figures.fleetRefused -= 1 }
@@ -169,6 +173,7 @@ extension PollLoop {
     }
 
     private func remove(_ change: RegisteredAccount, slot: Int) {
+        setHold(slot, nil)
         accounts[slot]?.isRemoving = true
         accounts[slot]?.incarnation = change.incarnation
         judge.add(
@@ -186,6 +191,7 @@ extension PollLoop {
                     slot: nil, account: old.id, incarnation: old.incarnation,
                     credentialTag: old.credentialTag, matter: .removal))
         }
+        setHold(slot, nil)
         accounts[slot] = PolledAccount(change)
         admit(slot, phase: nil, now: now)
         log.note(.info, "register", "account added again", ["account": change.id.text])
@@ -201,6 +207,7 @@ extension PollLoop {
         answers.forget(slot)
         leaveFirstRound(slot)
         forgetDue(slot)
+        seals.forget(slot)
         if account.isBlind { figures.blind -= 1 }
         if account.isFailing { figures.failing -= 1 }
         if account.isFleetRefused { figures.fleetRefused -= 1 }

@@ -40,7 +40,9 @@ extension PollLoop {
 
     /// A walk that found what the last one found, with nothing waiting for it.
     func seal(_ slot: Int, _ walk: WalkID, pages: Int, now: Instant) {
-        answers.note(slot, refused: false, at: clock.stamp())
+        let sealedAt = clock.stamp()
+        answers.note(slot, refused: false, at: sealedAt)
+        seals.noteUnchanged(slot, at: sealedAt)
         accounts[slot]?.lastSealed = walk
         accounts[slot]?.isMarked = false
         finish(slot, .sealed(pages: pages, confirm: false), word: "unchanged", now: now)
@@ -50,13 +52,22 @@ extension PollLoop {
     func judge(_ reading: WalkReading, slot: Int) {
         guard let account = accounts[slot] else { return }
         accounts[slot]?.isJudging = true
+        let sealedAt = clock.stamp()
+        seals.keepPlace(slot, at: sealedAt)
+        let job = JudgeJob(
+            slot: slot, account: account.id, incarnation: account.incarnation,
+            credentialTag: account.credentialTag,
+            matter: .reading(
+                reading, sealedAt: sealedAt, lastSealed: account.lastSealed,
+                fleet: fleetSight(slot, sealedAt: sealedAt)))
+        if once != nil, settings.detection.brake != nil, !account.missingSince.isEmpty {
+            // A removal is asked of the others when all of them have answered.
+            once?.waiting.append(job)
+            walks[slot]?.isAsking = false
+            return
+        }
         judging += 1
-        judge.add(
-            JudgeJob(
-                slot: slot, account: account.id, incarnation: account.incarnation,
-                credentialTag: account.credentialTag,
-                matter: .reading(
-                    reading, sealedAt: clock.stamp(), lastSealed: account.lastSealed)))
+        judge.add(job)
     }
 
     /// A walk that was not sealed.
@@ -94,7 +105,7 @@ extension PollLoop {
         accounts[slot]?.isJudging = true
         if once != nil {
             // Asked of the others when all of them have answered.
-            once?.refusals.append(job)
+            once?.waiting.append(job)
             walks[slot]?.isAsking = false
             return
         }
@@ -148,6 +159,10 @@ extension PollLoop {
     func take(_ judgement: Judgement, now: Instant) {
         let slot = judgement.slot
         guard accounts[slot] != nil else { return }
+        if case .noted = judgement.end {
+            noteOrder(judgement)
+            return
+        }
         if case .removed = judgement.end {
             forget(slot)
             return
@@ -158,21 +173,24 @@ extension PollLoop {
         case .sealed(let walk, let fingerprint, let pages, let confirm):
             note(judgement, slot: slot)
             answers.note(slot, refused: false, at: clock.stamp())
+            noteBrake(judgement.brake, slot: slot)
             accounts[slot]?.lastSealed = walk
             accounts[slot]?.fingerprint = fingerprint
             accounts[slot]?.isMarked = false
             finish(slot, .sealed(pages: pages, confirm: confirm), word: "sealed", now: now)
             noteSealed(slot, now: now)
         case .failed(let failure):
+            seals.abandon(slot)
             end(slot, failure, now: now)
         case .unwritten:
+            seals.abandon(slot)
             // Not the account's fault: it is not left alone longer and longer for it.
             finish(
                 slot, .throttled(settings.schedule.confirmAfter), word: "journal", now: now)
         case .refused:
             note(judgement, slot: slot)
             finish(slot, judgement.isBlind ? .blind : .refused, word: "refused", now: now)
-        case .removed:
+        case .removed, .noted:
             break
         }
         if let change = deferred.removeValue(forKey: slot) { register(change, now: now) }

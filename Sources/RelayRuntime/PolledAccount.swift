@@ -22,6 +22,13 @@ struct PolledAccount {
     var refusalSince: Timestamp?
     /// Whether the fleet's refusals keep it from being called blind.
     var isFleetRefused = false
+    /// First sights of the rows that it misses and that are not yet confirmed gone.
+    var missingSince: [Timestamp] = []
+    /// Its open hold.
+    var hold: Hold?
+    /// Whether it has believed rows, and whether its last judged walk lacked one; for the start.
+    var hasRows = false
+    var lacksRows = false
     /// Whether its last walk was not sealed.
     var isFailing = false
     /// Whether the judge has a job of it whose result the loop awaits.
@@ -51,6 +58,9 @@ struct PolledAccount {
         lastSealed = mark?.walk
         isBlind = head.blindSince != nil
         refusalSince = head.blindSince ?? head.refusal?.since
+        missingSince = head.missingSince
+        hasRows = head.rowCount > 0
+        lacksRows = head.lacksRows
         if let stored = head.lastSealed, lastSealed.map({ $0.start < stored.start }) ?? true {
             // The belief is newer than the mark: the mark's bytes are not what the belief rests on.
             lastSealed = stored

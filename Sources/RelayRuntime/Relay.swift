@@ -15,6 +15,8 @@ public final class Relay: Sendable {
         public var journal: any Journal
         /// Which accounts there are.
         public var register: any Register
+        /// Where operators order that holds be ended; nil: nowhere.
+        public var holds: (any HoldDesk)?
         /// Asks the API.
         public var transport: any PageTransport
         /// Where entries go.
@@ -25,11 +27,13 @@ public final class Relay: Sendable {
         /// Parts, one by one.
         public init(
             settings: RelaySettings, journal: any Journal, register: any Register,
-            transport: any PageTransport, routes: [Route], log: RelayLog
+            holds: (any HoldDesk)? = nil, transport: any PageTransport, routes: [Route],
+            log: RelayLog
         ) {
             self.settings = settings
             self.journal = journal
             self.register = register
+            self.holds = holds
             self.transport = transport
             self.routes = routes
             self.log = log
@@ -52,6 +56,8 @@ public final class Relay: Sendable {
         var isWaitingForBroker = false
         var isStopping = false
         var wantsRegister = false
+        /// The newest order about a hold that was taken.
+        var lastOrder: Int64 = 0
         var threads: [OSThread] = []
         var judgeThread: OSThread?
         var courierThreads: [OSThread] = []
@@ -152,6 +158,9 @@ public final class Relay: Sendable {
             loop.once = OnceRound(total: accounts.count { !$0.isPaused && !$0.isRemoving })
         }
         loop.recall(accounts, heads: heads, marks: marks, now: clock.now)
+        loop.recallFleet(heads)
+        // Orders of the time when no relay ran come before anything is walked.
+        for order in try takeOrders() { loop.carryOut(order) }
         state.withLock { $0.startedAt = clock.stamp() }
         return (lastEpoch, isEmpty)
     }

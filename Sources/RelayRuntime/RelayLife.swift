@@ -52,6 +52,34 @@ extension Relay {
         }
     }
 
+    /// Has orders about holds looked for now, instead of within a second.
+    public func readOrders() {
+        state.signal { $0.wantsRegister = true }
+    }
+
+    /// One thread alone does this, as with the register.
+    func lookAtOrders() {
+        do throws(JournalFailure) {
+            let orders = try takeOrders()
+            if !orders.isEmpty { loop.post(.orders(orders)) }
+        } catch {
+            parts.log.note(
+                .warning, "holds", "orders about holds could not be read: \(error.reason)",
+                ["code": error.code])
+        }
+    }
+
+    /// Orders that nobody has taken yet; each is taken once.
+    func takeOrders() throws(JournalFailure) -> [HoldOrder] {
+        guard let holds = parts.holds else { return [] }
+        let found = try holds.orders(after: state.withLock { $0.lastOrder })
+        return state.withLock { state in
+            let fresh = found.filter { $0.number > state.lastOrder }
+            state.lastOrder = fresh.last?.number ?? state.lastOrder
+            return fresh
+        }
+    }
+
     /// Waits until something ends the relay for good; nil when the time is over first.
     public func failure(within patience: Duration) -> PublishFailure? {
         state.wait(timeout: patience) { $0.failure }
@@ -131,6 +159,7 @@ extension Relay {
             }
             if goesOn == false { return }
             lookAtRegister()
+            lookAtOrders()
             if clock.now - markedAt >= Self.markAge {
                 markedAt = clock.now
                 loop.post(.saveMarks)

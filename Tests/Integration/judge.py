@@ -14,7 +14,9 @@ CONNECTION_TYPES = {"connection." + each for each in (
 ACCOUNT_TYPES = {"account." + each for each in (
     "blind", "restored", "held", "released", "removed", "resynced")}
 ACCOUNT_FIELDS = {"blind": {"status", "code", "since"}, "restored": {"blindFor"}, "removed": set(),
-                  "resynced": {"reason"}}
+                  "resynced": {"reason"},
+                  "held": {"hold", "reason", "removals", "failures", "connections"},
+                  "released": {"hold", "recovered", "published", "discarded"}}
 CONNECTION_DATA = {"account", "kind", "lane", "epoch", "sequence", "connection", "previous",
                    "changed", "decidedAt", "statusRecognised", "userActionable"}
 OPTIONAL_DATA = {"changedBetween", "walk", "scopes", "failedFor", "possibleReplacementOf"}
@@ -190,7 +192,7 @@ class Judge:
                    if before and now.get(name) != before.get(name)]
         if record.type in ("connection.unlinked", "connection.baseline"):
             changed = []
-        elif data["kind"] == "resync":
+        elif data["kind"] == "resync" and "walk" not in data:
             changed = ["health"]
         assert data["changed"] == changed, f"changed should be {changed}"
         if "grantedScopes" in changed:

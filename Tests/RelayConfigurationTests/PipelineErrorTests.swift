@@ -91,13 +91,27 @@ import Testing
                     + "or `unrecognised`: did you mean `failing`?"
             ),
             (
-                "detection: { brake: { share: 0.5 } }",
-                "1:21: `detection.brake` must be a single value, not a list or mapping"
+                "detection: { brake: { share: 1.5 } }",
+                "1:30: `detection.brake.share` is `1.5`, it must be a number from 0 to 1"
+            ),
+            (
+                "detection: { brake: { fleet: .5 } }",
+                "1:30: `detection.brake.fleet` is `.5`, it must be a number from 0 to 1"
+            ),
+            (
+                "detection: { brake: { failuresAfter: never } }",
+                "1:38: `detection.brake.failuresAfter` is `never`, it must be a duration such as "
+                    + "`500ms`, `2s`, `5m`, `1h` or `2d`, from 0s to 365d"
+            ),
+            (
+                "detection: { brake: { removalsAfter: no } }",
+                "1:38: `detection.brake.removalsAfter` is `no`, it must be a duration such as "
+                    + "`500ms`, `2s`, `5m`, `1h` or `2d`, from 0s to 365d, or `never`"
             ),
             (
                 "detection: { brake: true }",
-                "1:21: `detection.brake` must be `false` or left out: "
-                    + "the brake is not built into this version yet"
+                "1:21: `detection.brake` must be `false` or a mapping with the keys "
+                    + "`share`, `atLeast`, `fleet`, `failuresAfter` and `removalsAfter`"
             ),
             (
                 "kafka: { createTopics: true }",

@@ -32,7 +32,7 @@ import Testing
         #expect(pipeline.source.limits.pages == 100)
         #expect(pipeline.source.limits.rows == 20000)
         #expect(pipeline.source.limits.body == 4 << 20)
-        #expect(pipeline.detection == Detection())
+        #expect(pipeline.detection == Detection(brake: Brake()))
         #expect(pipeline.journal.sqlite == "relay.db")
         #expect(pipeline.journal.keyFile == "relay.key")
         #expect(pipeline.kafka.brokers == nil)

@@ -177,10 +177,19 @@ import Testing
         let new = try openNext()
         #expect(new.id == old.id)
         let database = try new.connect()
-        #expect(try database.integer("PRAGMA user_version") == 2)
+        #expect(try database.integer("PRAGMA user_version") == next.version)
         #expect(try database.integer("SELECT count(*) FROM later") == 0)
         let loaded = try AccountRegister(new).accounts()
         #expect(loaded.map { $0.credential.reveal() } == ["key of a"])
+    }
+
+    @Test func `every older version is brought to the current one`() throws {
+        let first = Schema(migrations: [Schema.current.migrations[0]])
+        _ = try JournalFile(
+            path: folder.journal, keyFile: folder.key, access: .create, lock: nil, schema: first)
+        let book = try HoldBook(folder.open())
+        #expect(try book.holds(after: nil, limit: 10).isEmpty)
+        #expect(try book.orders(after: 0).isEmpty)
     }
 
     @Test func `a journal is not migrated beside a running relay`() throws {

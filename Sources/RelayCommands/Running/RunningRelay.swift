@@ -16,6 +16,7 @@ final class RunningRelay: Sendable {
     let relay: Relay
     let register: AccountRegister
     private let journal: SQLiteJournal
+    private let holds: HoldBook
     private let embedded: EmbeddedBroker?
     private let server = Lock<HTTPServer?>(nil)
     private let token: Lock<Secret?> = Lock(nil)
@@ -42,6 +43,7 @@ final class RunningRelay: Sendable {
         guard missing.isEmpty else { throw CommandError(ConfigurationError(.invalid, missing)) }
         let journal: SQLiteJournal
         let register: AccountRegister
+        let holds: HoldBook
         let lock: JournalLock
         do throws(JournalFailure) {
             lock = try JournalLock(journal: pipeline.journal.sqlite)
@@ -53,15 +55,17 @@ final class RunningRelay: Sendable {
         do throws(JournalFailure) {
             journal = try SQLiteJournal(file, lock: lock)
             register = try AccountRegister(file)
+            holds = try HoldBook(file)
         } catch {
             throw CommandError(error)
         }
         self.journal = journal
         self.register = register
+        self.holds = holds
         try AccountsImport.run(pipeline, into: register, log: log, terminal: terminal)
         embedded = try assembly.embeddedBroker()
         let parts = Relay.Parts(
-            settings: assembly.settings, journal: journal, register: register,
+            settings: assembly.settings, journal: journal, register: register, holds: holds,
             transport: try assembly.transport(),
             routes: try assembly.routes(journal: journal, embedded: embedded), log: log)
         do throws(JournalFailure) {
@@ -147,7 +151,8 @@ final class RunningRelay: Sendable {
         let token = token
         let pages = RelayPages(
             token: { token.withLock { $0 } }, version: RelayVersion.text,
-            libraries: [("librdkafka", KafkaLibrary.version)], status: { relay.status })
+            libraries: [("librdkafka", KafkaLibrary.version)],
+            holds: HoldPages(holds) { relay.readOrders() }, status: { relay.status })
         do throws(HTTPServerError) {
             let server = try HTTPServer(
                 host: listen.host, port: UInt16(clamping: listen.port ?? 0)

@@ -36,8 +36,12 @@ extension Option {
     indirect enum Kind: Sendable {
         /// A whole number in a range, or one other number that means something else.
         case integer(ClosedRange<Int>, or: Int?)
+        /// A decimal number in a range.
+        case fraction(ClosedRange<Double>)
         /// A duration in a range.
         case duration(ClosedRange<Duration>)
+        /// A duration in a range, or `never`.
+        case durationOrNever(ClosedRange<Duration>)
         /// A rate in a range.
         case rate(ClosedRange<Rate>)
         /// A size in a range of bytes.
@@ -54,8 +58,6 @@ extension Option {
         case section([Option])
         /// A mapping with keys of its own, or `false`.
         case sectionOrFalse([Option])
-        /// `false` and nothing else, with the reason.
-        case onlyFalse(String)
         /// Properties of librdkafka, by their own names.
         case properties
         /// A list of mappings with one key each.

@@ -104,7 +104,7 @@ struct OptionReader {
         case .secret:
             guard let expanded = expanded(node, path: path) else { return nil }
             return secret(expanded, at: node.position, path: path)
-        case .integer, .duration, .rate, .size, .choice, .text, .onlyFalse:
+        case .integer, .fraction, .duration, .durationOrNever, .rate, .size, .choice, .text:
             guard let expanded = expanded(node, path: path) else { return nil }
             switch OptionValues.judge(expanded.text, option.kind) {
             case .success(let setting): return setting
@@ -223,8 +223,8 @@ extension Option.Kind {
     var options: [Option]? {
         switch self {
         case .section(let options), .sectionOrFalse(let options): options
-        case .integer, .duration, .rate, .size, .choice, .text, .secret, .texts, .onlyFalse,
-            .properties, .variants:
+        case .integer, .fraction, .duration, .durationOrNever, .rate, .size, .choice, .text,
+            .secret, .texts, .properties, .variants:
             nil
         }
     }

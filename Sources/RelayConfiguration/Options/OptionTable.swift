@@ -93,8 +93,29 @@ enum OptionTable {
                 + "The state topic gets them either way."),
         Option("removal", .section(removal), .section, "When a missing row counts as gone."),
         Option(
-            "brake", .onlyFalse("the brake is not built into this version yet"), .text("false"),
-            "Holding back changes that look like a fault of the list; `false` until it is built."),
+            "brake", .sectionOrFalse(brake), .section,
+            "Holds back changes that look like a fault of the list rather than of the world; "
+                + "`false`: none are."),
+    ]
+
+    private static let brake: [Option] = [
+        Option(
+            "share", .fraction(0...1), .text("0.5"),
+            "So large a share of an account's believed rows removed, or failing, in one walk is "
+                + "held; together with `atLeast`."),
+        Option(
+            "atLeast", .integer(1...1_000_000, or: nil), .text("5"),
+            "Fewer rows than that are never held for their share."),
+        Option(
+            "fleet", .fraction(0...1), .text("0.5"),
+            "Any removal is held while such a share of the other accounts lacks rows as well."),
+        Option(
+            "failuresAfter", .duration(.zero ... .seconds(31_536_000)), .text("15m"),
+            "A held failure that is still true is published so long after it was first seen."),
+        Option(
+            "removalsAfter", .durationOrNever(.zero ... .seconds(31_536_000)), .text("24h"),
+            "A held removal that is still true is published so long after it was first seen; "
+                + "`never`: only by `holds release`."),
     ]
 
     private static let removal: [Option] = [

@@ -12,6 +12,14 @@ enum OptionValues {
         case .integer(let range, let other):
             guard let value = Int(text), range.contains(value) || value == other else { break }
             return .success(.integer(value))
+        case .fraction(let range):
+            guard let value = FractionText.parse(text), range.contains(value) else { break }
+            return .success(.fraction(value))
+        case .durationOrNever(let range):
+            guard text != "never" else { return .success(.off) }
+            return judge(text, .duration(range)).mapError { refusal in
+                Refusal(reason: "must be \(demand(kind))", quotation: refusal.quotation)
+            }
         case .duration(let range):
             guard let value = DurationText.parse(text), range.contains(value) else { break }
             return .success(.duration(value))
@@ -26,10 +34,6 @@ enum OptionValues {
             let near = NearestName.of(text, in: words).map { ": did you mean `\($0)`?" } ?? ""
             return .failure(
                 Refusal(reason: "must be \(demand(kind))\(near)", quotation: quotation(text)))
-        case .onlyFalse(let reason):
-            guard text != "false" else { return .success(.off) }
-            return .failure(
-                Refusal(reason: "must be `false` or left out: \(reason)", quotation: nil))
         case .text(let rule):
             guard let objection = rule.objection(text) else { return .success(.text(text)) }
             return .failure(Refusal(reason: objection, quotation: nil))
@@ -53,6 +57,11 @@ enum OptionValues {
             if range.count == 1 { return "\(range.lowerBound)" }
             return "a whole number from \(range.lowerBound) to \(range.upperBound)"
                 + (other.map { ", or \($0)" } ?? "")
+        case .fraction(let range):
+            return "a number from \(FractionText.format(range.lowerBound)) to "
+                + FractionText.format(range.upperBound)
+        case .durationOrNever(let range):
+            return demand(.duration(range)) + ", or `never`"
         case .duration(let range):
             return "a duration such as `500ms`, `2s`, `5m`, `1h` or `2d`, from "
                 + "\(DurationText.format(range.lowerBound)) to "
@@ -75,8 +84,6 @@ enum OptionValues {
             return "a mapping"
         case .sectionOrFalse:
             return "a mapping or `false`"
-        case .onlyFalse:
-            return "`false`"
         case .variants:
             return "a list"
         }

@@ -4,6 +4,7 @@ internal import YAML
 enum Setting {
     case text(String)
     case integer(Int)
+    case fraction(Double)
     case duration(Duration)
     case rate(Rate)
     case size(Int)
@@ -60,6 +61,10 @@ extension Settings {
 
     func integer(_ key: String) -> Int? {
         if case .integer(let value)? = values[key] { value } else { nil }
+    }
+
+    func fraction(_ key: String) -> Double? {
+        if case .fraction(let value)? = values[key] { value } else { nil }
     }
 
     func duration(_ key: String) -> Duration? {

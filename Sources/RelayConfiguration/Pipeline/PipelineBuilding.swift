@@ -78,7 +78,18 @@ extension Detection {
             healthy: list("healthy"), pending: list("pending"), failing: list("failing"),
             otherStatus: must(OtherStatus(rawValue: must(settings.text("otherStatus")))),
             baseline: must(BaselinePolicy(rawValue: must(settings.text("baseline")))),
-            confirmations: must(settings.section("removal")?.integer("confirmations")))
+            confirmations: must(settings.section("removal")?.integer("confirmations")),
+            brake: settings.section("brake").map { Brake(settings: $0) })
+    }
+}
+
+extension Brake {
+    fileprivate init(settings: Settings) {
+        self.init(
+            share: must(settings.fraction("share")), atLeast: must(settings.integer("atLeast")),
+            fleet: must(settings.fraction("fleet")),
+            failuresAfter: must(settings.duration("failuresAfter")),
+            removalsAfter: settings.duration("removalsAfter"))
     }
 }
 

@@ -54,9 +54,9 @@ private enum SchemaWriter {
 
     private static func standard(_ text: String, _ kind: Option.Kind) -> JSONValue {
         switch kind {
-        case .integer: .number(JSONNumber(text: text) ?? 0)
-        case .onlyFalse: false
-        case .duration, .rate, .size, .choice, .text, .secret, .texts, .section, .sectionOrFalse,
+        case .integer, .fraction: .number(JSONNumber(text: text) ?? 0)
+        case .duration, .durationOrNever, .rate, .size, .choice, .text, .secret, .texts, .section,
+            .sectionOrFalse,
             .properties, .variants:
             .string(text)
         }
@@ -70,7 +70,15 @@ private enum SchemaWriter {
                 "maximum": JSONValue(range.upperBound),
             ]
             return orVariable(other.map { [bounds, ["const": JSONValue($0)]] } ?? [bounds])
+        case .fraction(let range):
+            return orVariable([
+                [
+                    "type": "number", "minimum": bound(range.lowerBound),
+                    "maximum": bound(range.upperBound),
+                ]
+            ])
         case .duration: return orVariable([text("^[0-9]+(ms|s|m|h|d)$")])
+        case .durationOrNever: return orVariable([text("^([0-9]+(ms|s|m|h|d)|never)$")])
         case .rate: return orVariable([text(#"^[0-9]+(\.[0-9]+)?/(s|m|h)$"#)])
         case .size: return orVariable([text("^[0-9]+(B|KiB|MiB|GiB|TiB)$")])
         case .choice(let words): return orVariable([["enum": .array(words.map { .string($0) })]])
@@ -84,7 +92,6 @@ private enum SchemaWriter {
         case .section(let options): return section(options)
         case .sectionOrFalse(let options):
             return ["anyOf": [["const": false], .object(section(options))]]
-        case .onlyFalse: return ["const": false]
         case .properties: return properties()
         case .variants(let options):
             let entries = options.map { option -> JSONValue in
@@ -98,6 +105,10 @@ private enum SchemaWriter {
             }
             return ["type": ["array", "null"], "items": ["oneOf": .array(entries)]]
         }
+    }
+
+    private static func bound(_ value: Double) -> JSONValue {
+        .number(JSONNumber(text: FractionText.format(value)) ?? 0)
     }
 
     private static func text(_ pattern: String) -> JSONValue {

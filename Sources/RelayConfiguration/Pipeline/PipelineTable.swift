@@ -36,6 +36,9 @@ extension Pipeline {
                 + (other.map { ", or \($0)" } ?? "")
         case .duration(let range):
             "\(DurationText.format(range.lowerBound)) to \(DurationText.format(range.upperBound))"
+        case .durationOrNever(let range): values(.duration(range)) + ", or `never`"
+        case .fraction(let range):
+            "\(FractionText.format(range.lowerBound)) to \(FractionText.format(range.upperBound))"
         case .rate(let range): "\(range.lowerBound) to \(range.upperBound)"
         case .size(let range):
             "\(SizeText.format(range.lowerBound)) to \(SizeText.format(range.upperBound))"
@@ -43,7 +46,7 @@ extension Pipeline {
         case .texts(let rule, _): "list, each \(rule.demand)"
         case .section: ""
         case .sectionOrFalse: "keys below, or `false`"
-        case .choice, .secret, .onlyFalse, .properties, .variants: OptionValues.demand(kind)
+        case .choice, .secret, .properties, .variants: OptionValues.demand(kind)
         }
     }
 }

@@ -25,6 +25,23 @@ public enum DurationText {
     }
 }
 
+/// Decimal numbers as they are written in files: `0.5`, `1`.
+enum FractionText {
+    /// Reads digits with at most one point between them; nil where the text is anything else.
+    static func parse(_ text: String) -> Double? {
+        let parts = text.split(separator: ".", omittingEmptySubsequences: false)
+        guard (1...2).contains(parts.count), text.utf8.count <= 16,
+            parts.allSatisfy({ !$0.isEmpty && $0.utf8.allSatisfy(isDigit) })
+        else { return nil }
+        return Double(text)
+    }
+
+    /// Writes a number without a point where it is whole.
+    static func format(_ value: Double) -> String {
+        value == value.rounded() ? String(Int(value)) : String(value)
+    }
+}
+
 /// So many a second, as `200/s`, `60/m` or `1000/h` is written.
 public struct Rate: Hashable, Sendable, Comparable, CustomStringConvertible {
     /// How many a second.

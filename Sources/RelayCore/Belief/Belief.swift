@@ -32,7 +32,8 @@ public struct Belief: Hashable, Sendable {
 
     /// Whether the next walk should come soon, to confirm what this one showed.
     public var wantsConfirmation: Bool {
-        (head.refusal != nil && head.blindSince == nil) || head.missingRows > 0
+        (head.refusal != nil && head.blindSince == nil)
+            || (head.missingRows > 0 && head.hold?.reason != .wrongAccount)
     }
 }
 
@@ -56,8 +57,16 @@ public struct BeliefHead: Hashable, Sendable {
     public var refusal: Refusal?
     /// Time of the first refusal, while the account is blind.
     public var blindSince: Timestamp?
-    /// How many believed rows the last sealed walk lacked.
+    /// How many believed rows sealed walks lack that are not yet confirmed gone.
     public var missingRows = 0
+    /// The first sights of those, ascending, without doubles.
+    public var missingSince: [Timestamp] = []
+    /// How many rows are believed.
+    public var rowCount = 0
+    /// What the brake holds; nil: nothing.
+    public var hold: Hold?
+    /// Whether no list with rows was read yet with the credential that is in use since a change.
+    public var isCredentialNew = false
     /// Rows unlinked in this epoch, oldest first, at most ``departedLimit``.
     public var departed: [Departed] = []
 
@@ -66,7 +75,13 @@ public struct BeliefHead: Hashable, Sendable {
 
     /// Whether even a walk that finds the same bytes must be judged: something waits for it.
     public var isOpen: Bool {
-        !isBaselined || refusal != nil || blindSince != nil || missingRows > 0
+        !isBaselined || refusal != nil || blindSince != nil || missingRows > 0 || hold != nil
+            || isCredentialNew
+    }
+
+    /// Whether the last sealed walk that was judged lacked a row that is still believed.
+    public var lacksRows: Bool {
+        missingRows > 0 || hold.map { $0.removals > 0 || $0.reason == .wrongAccount } ?? false
     }
 
     /// The head of an account just met.
@@ -133,6 +148,8 @@ public struct BelievedRow: Hashable, Sendable {
     public var recordedAt: Int64
     /// Set while sealed walks lack the row and it is not yet confirmed gone.
     public var missing: Missing?
+    /// Set while a change of it is held: what is told above stays as it is.
+    public var held: HeldChange?
     /// Start of the last sealed walk that showed the known scopes, where later ones showed none.
     public var scopesShown: Timestamp?
     /// Rows that this one may replace, until it is first healthy.

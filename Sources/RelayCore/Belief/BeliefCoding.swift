@@ -22,6 +22,12 @@ extension BeliefHead {
         if let refusal { object["refusal"] = refusal.json }
         if let blindSince { object["blindSince"] = .string(blindSince.description) }
         if missingRows > 0 { object["missing"] = .number(JSONNumber(Int64(missingRows))) }
+        if !missingSince.isEmpty {
+            object["missingSince"] = .array(missingSince.map { .string($0.description) })
+        }
+        object["rows"] = .number(JSONNumber(Int64(rowCount)))
+        if let hold { object["hold"] = hold.json }
+        if isCredentialNew { object["newCredential"] = .bool(true) }
         if !departed.isEmpty { object["departed"] = .array(departed.map(\.json)) }
         return .object(object)
     }
@@ -42,6 +48,13 @@ extension BeliefHead {
         refusal = object["refusal"].flatMap { Refusal(json: $0) }
         blindSince = object.timestamp("blindSince")
         missingRows = object["missing"]?.integerValue.map { Int($0) } ?? 0
+        missingSince =
+            object["missingSince"]?.arrayValue?
+            .compactMap { $0.stringValue.flatMap { Timestamp($0) } } ?? []
+        // A head from before rows were counted: better asked in vain than not at all.
+        rowCount = object["rows"]?.integerValue.map { Int($0) } ?? 1
+        hold = object["hold"].flatMap { Hold(json: $0) }
+        isCredentialNew = object["newCredential"]?.boolValue ?? false
         departed = object["departed"]?.arrayValue?.compactMap { Departed(json: $0) } ?? []
     }
 }
@@ -58,6 +71,7 @@ extension BelievedRow {
         if let failingSince { object["failingSince"] = .string(failingSince.description) }
         if let since { object["since"] = .string(since.description) }
         if let missing { object["missing"] = missing.json }
+        if let held { object["held"] = held.json }
         if let scopesShown { object["scopesShown"] = .string(scopesShown.description) }
         if !possibleReplacementOf.isEmpty {
             object["replaces"] = .array(possibleReplacementOf.map { .string($0.text) })
@@ -78,6 +92,7 @@ extension BelievedRow {
         failingSince = object.timestamp("failingSince")
         since = object.timestamp("since")
         missing = object["missing"].flatMap { Missing(json: $0) }
+        held = object["held"].flatMap { HeldChange(json: $0) }
         scopesShown = object.timestamp("scopesShown")
         possibleReplacementOf =
             object["replaces"]?.arrayValue?
@@ -153,11 +168,5 @@ extension Missing {
         self.init(
             walk: walk, firstSeal: firstSeal, count: Int(count),
             lastShown: object.timestamp("lastShown"))
-    }
-}
-
-extension JSONObject {
-    fileprivate func timestamp(_ key: String) -> Timestamp? {
-        self[key]?.stringValue.flatMap { Timestamp($0) }
     }
 }

@@ -9,6 +9,10 @@ public struct Decision: Sendable {
     public internal(set) var headChanged = false
     /// The rows that changed or went.
     public internal(set) var changedRows: Set<ConnectionID> = []
+    /// Whether rows were believed when the walk came; false without a walk.
+    public internal(set) var hadRows = false
+    /// Whether the walk lacked one of those.
+    public internal(set) var lackedRow = false
 
     /// Whether nothing is to be written.
     public var isEmpty: Bool { entries.isEmpty && !headChanged && changedRows.isEmpty }
@@ -29,6 +33,8 @@ public struct Decision: Sendable {
         entries += later.entries
         headChanged = headChanged || later.headChanged
         changedRows.formUnion(later.changedRows)
+        hadRows = hadRows || later.hadRows
+        lackedRow = lackedRow || later.lackedRow
     }
 }
 

@@ -8,6 +8,8 @@ struct EventDesk {
     let decidedAt: Timestamp
     /// The walk that decides; nil without a walk.
     let walk: SealedWalk?
+    /// The hold whose end decides; nil where a walk does, or neither.
+    var hold: HoldID?
     var decision = Decision()
 
     /// Writes one event, which takes the account's next number.
@@ -20,7 +22,7 @@ struct EventDesk {
         let event = ConnectionEvent(
             id: Self.id(
                 account: account, epoch: head.epoch, lane: .raw, sequence: head.sequence,
-                cause: walk?.id.description ?? ""),
+                cause: walk?.id.description ?? hold?.text ?? ""),
             account: account, type: type, kind: kind, lane: .raw, epoch: head.epoch,
             sequence: head.sequence, time: time, decidedAt: decidedAt, content: content)
         decision.entries.append(

@@ -7,24 +7,42 @@ extension Belief {
     /// - Parameters:
     ///   - lastSealed: the account's last sealed walk, where it is remembered; the belief's own
     ///     memory may be older, which makes `after` earlier than the truth, never later.
+    ///   - fleet: what the other accounts' last walks say since the belief's `missingSince`.
     ///   - decidedAt: when the journal writes what follows; not before the seal.
     public mutating func observe(
-        _ walk: SealedWalk, lastSealed: WalkID?, rules: Detection, decidedAt: Timestamp
+        _ walk: SealedWalk, lastSealed: WalkID?, rules: Detection, fleet: FleetSight = .alone,
+        decidedAt: Timestamp
     ) -> Decision {
         var desk = EventDesk(account: account, decidedAt: decidedAt, walk: walk)
         let last = Self.later(lastSealed, head.lastSealed)
         endRefusal(&desk)
-        if head.isBaselined {
-            compare(walk, last: last, rules: rules, desk: &desk)
-        } else {
+        let listed = Set(walk.rows.map(\.id))
+        let (hadRows, lackedRow) = (!rows.isEmpty, rows.keys.contains { !listed.contains($0) })
+        if !head.isBaselined {
             baseline(walk, rules: rules, desk: &desk)
+        } else if let known = own(walk, listed: listed, last: last, desk: &desk) {
+            compare(walk, listed: listed, last: known, rules: rules, fleet: fleet, desk: &desk)
         }
         if !desk.decision.isEmpty {
-            head.missingRows = rows.values.count { $0.missing != nil }
+            count()
             head.lastSealed = walk.id
             desk.decision.headChanged = true
         }
+        desk.decision.hadRows = hadRows
+        desk.decision.lackedRow = lackedRow
         return desk.decision
+    }
+
+    /// Writes into the head what it says of the rows together.
+    mutating func count() {
+        let waiting = rows.values.filter { $0.missing != nil && $0.held?.kind != .removal }
+        head.missingRows = waiting.count
+        head.missingSince = Set(waiting.compactMap(\.missing?.firstSeal)).sorted()
+        head.rowCount = rows.count
+        guard head.hold != nil, head.hold?.reason != .wrongAccount else { return }
+        head.hold?.removals = rows.values.count { $0.held?.kind == .removal }
+        head.hold?.failures = rows.values.count { $0.held?.kind == .failure }
+        if head.hold?.removals == 0, head.hold?.failures == 0 { head.hold = nil }
     }
 
     private static func later(_ one: WalkID?, _ other: WalkID?) -> WalkID? {
@@ -58,21 +76,18 @@ extension Belief {
         head.rulesDigest = rules.digest
         desk.decision.headChanged = true
         for listed in walk.rows {
-            var shown = listed.connection
-            shown.health = rules.health(of: shown.status)
-            var row = BelievedRow(
-                shown: shown, observedAt: walk.sealedAt, recordedAt: head.sequence)
-            row.settle(at: walk.sealedAt)
+            var row = believedQuietly(listed, sealedAt: walk.sealedAt, rules: rules)
             if rules.baseline == .publish {
                 let change = ConnectionChange(
-                    connection: shown, previous: nil,
+                    connection: row.shown, previous: nil,
                     changedBetween: ChangeWindow(after: nil, before: walk.sealedAt),
-                    walk: walk.id.description, statusRecognised: rules.recognises(shown.status))
+                    walk: walk.id.description,
+                    statusRecognised: rules.recognises(row.shown.status))
                 desk.publish(
                     .baseline, kind: .baseline, time: walk.sealedAt, content: .connection(change),
                     evidence: desk.evidence(
                         rule: "baseline: the epoch's first sealed walk", before: nil,
-                        after: shown, lastSealed: nil),
+                        after: row.shown, lastSealed: nil),
                     head: &head)
                 row.recordedAt = head.sequence
             }
@@ -82,24 +97,50 @@ extension Belief {
         }
     }
 
+    /// A row as a baseline takes it in.
+    func believedQuietly(
+        _ listed: ListedRow, sealedAt: Timestamp, rules: Detection
+    ) -> BelievedRow {
+        var shown = listed.connection
+        shown.health = rules.health(of: shown.status)
+        var row = BelievedRow(shown: shown, observedAt: sealedAt, recordedAt: head.sequence)
+        row.settle(at: sealedAt)
+        return row
+    }
+
+    /// Looks at all rows first, lets the brake say what is held, and then tells the rest in order.
     private mutating func compare(
-        _ walk: SealedWalk, last: WalkID?, rules: Detection, desk: inout EventDesk
+        _ walk: SealedWalk, listed: Set<ConnectionID>, last: WalkID?, rules: Detection,
+        fleet: FleetSight, desk: inout EventDesk
     ) {
-        let listed = Set(walk.rows.map(\.id))
-        let hasNewRow = walk.rows.contains { rows[$0.id] == nil }
+        var hasNewRow = false
+        var sights: [RowSight] = []
+        for row in walk.rows {
+            guard let before = rows[row.id] else {
+                hasNewRow = true
+                continue
+            }
+            sights.append(RowSight(row, before: before, last: last, rules: rules))
+        }
+        for id in rows.keys.filter({ !listed.contains($0) }).sorted() {
+            guard let before = rows[id] else { continue }
+            sights.append(
+                RowSight(absent: id, before: before, in: walk, last: last, rules: rules, fleet))
+        }
         let replaceable =
             hasNewRow
             ? Replaceable(belief: self, walk: walk, listed: listed, rules: rules) : Replaceable()
+        brake(&sights, walk: walk, rules: rules, fleet: fleet, desk: &desk)
+        var next = sights[...]
         for row in walk.rows {
-            if rows[row.id] == nil {
-                meet(row, last: last, rules: rules, replaceable: replaceable, desk: &desk)
+            if let sight = next.first, sight.id == row.id {
+                next.removeFirst()
+                take(sight, walk: walk, last: last, rules: rules, desk: &desk)
             } else {
-                compare(row, last: last, rules: rules, desk: &desk)
+                meet(row, last: last, rules: rules, replaceable: replaceable, desk: &desk)
             }
         }
-        for id in rows.keys.filter({ !listed.contains($0) }).sorted() {
-            miss(id, walk: walk, last: last, rules: rules, desk: &desk)
-        }
+        for sight in next { take(sight, walk: walk, last: last, rules: rules, desk: &desk) }
     }
 }
 

@@ -13,84 +13,40 @@ extension Belief {
         var shown = listed.connection
         shown.health = rules.health(of: shown.status)
         var row = BelievedRow(shown: shown, observedAt: walk.sealedAt, recordedAt: 0)
-        row.since = walk.sealedAt
         if replaceable.departed.contains(listed.id) {
             head.departed.removeAll { $0.id == listed.id }
         } else {
             row.possibleReplacementOf = replaceable.others(than: listed.id, on: shown.platform)
         }
-        publish(
-            row, previous: nil, rules: rules,
-            change: RowDifference(),
-            window: ChangeWindow(after: last?.start, before: walk.sealedAt), desk: &desk,
-            before: nil, last: last)
+        var update = RowUpdate(
+            row: row, shown: shown, difference: RowDifference(),
+            window: ChangeWindow(after: last?.start, before: walk.sealedAt), walk: walk.id,
+            observedAt: walk.sealedAt)
+        update.isNew = true
+        publish(update, before: nil, last: last, rules: rules, desk: &desk)
     }
 
-    /// A believed row that the walk shows.
-    mutating func compare(
-        _ listed: ListedRow, last: WalkID?, rules: Detection, desk: inout EventDesk
+    /// A believed row is gone.
+    ///
+    /// - Parameters:
+    ///   - walk: the walk that decides; of a hold that an operator ends, the first without the row.
+    ///   - isHeld: whether the brake held it until now.
+    mutating func unlink(
+        _ id: ConnectionID, _ row: BelievedRow, walk: WalkID?, kind: EventKind, isHeld: Bool,
+        last: WalkID?, rules: Detection, desk: inout EventDesk
     ) {
-        guard let walk = desk.walk, let before = rows[listed.id] else { return }
-        var shown = listed.connection
-        shown.health = rules.health(of: shown.status)
-        var row = before
-        row.missing = nil
-        // Unknown scopes leave the known ones believed; a first known set is taken silently.
-        let known = shown.grantedScopes
-        if known == nil {
-            shown.grantedScopes = before.shown.grantedScopes
-            if before.shown.grantedScopes != nil, before.scopesShown == nil {
-                row.scopesShown = before.missing?.lastShown ?? last?.start
-            }
-        } else {
-            row.scopesShown = nil
-            if before.shown.grantedScopes == nil { row.shown.grantedScopes = known }
-        }
-        let difference = RowDifference(from: row.shown, to: shown)
-        guard !difference.isEmpty else {
-            if row != before {
-                rows[listed.id] = row
-                desk.decision.changedRows.insert(listed.id)
-            }
-            return
-        }
-        let lastShown = before.missing.map(\.lastShown) ?? last?.start
-        let after = difference.scopes == nil ? lastShown : before.scopesShown ?? lastShown
-        let previous = row.shown
-        if difference.health { row.since = walk.sealedAt }
-        row.shown = shown
-        publish(
-            row, previous: previous, rules: rules, change: difference,
-            window: ChangeWindow(after: after, before: walk.sealedAt), desk: &desk,
-            before: before, last: last)
-    }
-
-    /// A believed row that the walk lacks.
-    mutating func miss(
-        _ id: ConnectionID, walk: SealedWalk, last: WalkID?, rules: Detection,
-        desk: inout EventDesk
-    ) {
-        guard var row = rows[id] else { return }
-        var missing =
-            row.missing
-            ?? Missing(walk: walk.id, firstSeal: walk.sealedAt, count: 0, lastShown: last?.start)
-        missing.count += 1
-        row.missing = missing
-        guard missing.count >= rules.confirmations else {
-            rows[id] = row
-            desk.decision.changedRows.insert(id)
-            return
-        }
+        guard let missing = row.missing else { return }
         let change = ConnectionChange(
             connection: row.shown, previous: row.shown,
             changedBetween: ChangeWindow(after: missing.lastShown, before: missing.firstSeal),
-            walk: walk.id.description, statusRecognised: rules.recognises(row.shown.status),
+            walk: walk?.description, statusRecognised: rules.recognises(row.shown.status),
             possibleReplacementOf: row.possibleReplacementOf)
+        let count = "unlinked: \(missing.count) sealed walks in a row without the row"
         desk.publish(
-            .unlinked, kind: .change, time: missing.firstSeal, content: .connection(change),
+            .unlinked, kind: kind, time: missing.firstSeal, content: .connection(change),
             evidence: desk.evidence(
-                rule: "unlinked: \(missing.count) sealed walks in a row without the row",
-                before: row, after: nil, lastSealed: last),
+                rule: isHeld ? "\(count); held until now" : count, before: row, after: nil,
+                lastSealed: last),
             head: &head)
         rows[id] = nil
         desk.record(nil, id: id, epoch: head.epoch)
@@ -100,35 +56,61 @@ extension Belief {
         if excess > 0 { head.departed.removeFirst(excess) }
     }
 
-    /// Publishes what a walk showed of a row, and believes it.
-    private mutating func publish(
-        _ row: BelievedRow, previous: Connection?, rules: Detection, change: RowDifference,
-        window: ChangeWindow, desk: inout EventDesk, before: BelievedRow?, last: WalkID?
+    /// Publishes what was seen of a row, and believes it.
+    mutating func publish(
+        _ update: RowUpdate, before: BelievedRow?, last: WalkID?, rules: Detection,
+        desk: inout EventDesk
     ) {
-        guard let walk = desk.walk else { return }
-        var row = row
-        let (type, rule) = change.rule(
-            health: row.shown.health, standing: row.standing, isNew: previous == nil)
-        let time = window.before
+        var row = update.row
+        let (difference, time) = (update.difference, update.window.before)
+        let previous = update.isNew ? nil : row.shown
+        row.shown = update.shown
+        if difference.health || update.isNew { row.since = time }
+        let (type, rule) = difference.rule(
+            health: row.shown.health, standing: row.standing, isNew: update.isNew)
+        let isActionable =
+            type == .failing && update.kind == .change && rules.isActionable(row.shown.status)
         let content = ConnectionChange(
-            connection: row.shown, previous: previous, changed: change.fields,
-            scopes: change.scopes, changedBetween: window, walk: walk.id.description,
-            statusRecognised: rules.recognises(row.shown.status),
-            userActionable: type == .failing && rules.isActionable(row.shown.status),
+            connection: row.shown, previous: previous, changed: difference.fields,
+            scopes: difference.scopes, changedBetween: update.window,
+            walk: update.walk.description,
+            statusRecognised: rules.recognises(row.shown.status), userActionable: isActionable,
             failedFor: type == .repaired ? row.failingSince.map { time.since($0) } : nil,
             possibleReplacementOf: row.possibleReplacementOf)
         desk.publish(
-            type, kind: .change, time: time, content: .connection(content),
+            type, kind: update.kind, time: time, content: .connection(content),
             evidence: desk.evidence(
-                rule: rule, before: before, after: row.shown, lastSealed: last),
+                rule: update.isHeld ? "\(rule); held until now" : rule, before: before,
+                after: row.shown, lastSealed: last),
             head: &head)
         row.settle(at: time)
-        row.observedAt = walk.sealedAt
+        row.observedAt = update.observedAt
         row.recordedAt = head.sequence
         if row.shown.health == .healthy { row.possibleReplacementOf = [] }
         rows[row.shown.id] = row
         desk.record(row, id: row.shown.id, epoch: head.epoch)
     }
+}
+
+/// A row that is to be published and believed.
+struct RowUpdate {
+    /// The row as believed until now; of a new one, what is noted of it already.
+    var row: BelievedRow
+    /// As it is now.
+    var shown: Connection
+    /// In what that differs.
+    var difference: RowDifference
+    /// Between which instants the change lies.
+    var window: ChangeWindow
+    /// The walk that decides, or showed it.
+    var walk: WalkID
+    /// Seal of the walk behind it.
+    var observedAt: Timestamp
+    /// Whether it is new in its epoch, or back after it was unlinked.
+    var isNew = false
+    var kind = EventKind.change
+    /// Whether the brake held it until now.
+    var isHeld = false
 }
 
 /// In what two sights of one row differ, of the fields that are compared.

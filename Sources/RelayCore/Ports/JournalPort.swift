@@ -106,12 +106,16 @@ public struct JournalBatch: Sendable {
     /// Accounts whose removal is now complete: their register rows go, unless added again
     /// meanwhile.
     public var removals: [(account: AccountID, incarnation: Int64)] = []
+    /// Numbers of orders that are carried out, or refused, with this.
+    public var ordersDone: [Int64] = []
 
     /// An empty batch.
     public init() {}
 
     /// Whether there is nothing to commit.
-    public var isEmpty: Bool { beliefs.isEmpty && entries.isEmpty && removals.isEmpty }
+    public var isEmpty: Bool {
+        beliefs.isEmpty && entries.isEmpty && removals.isEmpty && ordersDone.isEmpty
+    }
 }
 
 /// One entry as the journal hands it out.

@@ -23,7 +23,12 @@ final class Writer {
     private let putCounter: Statement
     private let putPlace: Statement
     private let dropPlace: Statement
+    private let putHold: Statement
+    private let dropHold: Statement
+    private let dropOrder: Statement
     private let marks: MarkTable
+    /// Accounts that have, or had since the start, an open hold: only these are looked for.
+    private var held: Set<AccountID> = []
 
     init(_ database: Database) throws {
         self.database = database
@@ -61,7 +66,14 @@ final class Writer {
         putPlace = try database.prepare(
             "INSERT INTO places VALUES (?1, ?2) ON CONFLICT(sink) DO UPDATE SET position = ?2")
         dropPlace = try database.prepare("DELETE FROM places WHERE sink = ?")
+        putHold = try database.prepare(
+            "INSERT INTO holds VALUES (?1, ?2) ON CONFLICT(account) DO UPDATE SET hold = ?2")
+        dropHold = try database.prepare("DELETE FROM holds WHERE account = ?")
+        dropOrder = try database.prepare("DELETE FROM orders WHERE number = ?")
         marks = try MarkTable(database)
+        try database.prepare("SELECT account FROM holds").each { row in
+            if let account = AccountID(row.text(0)) { held.insert(account) }
+        }
     }
 
     /// Writes a batch in one transaction; nothing of it stays when anything fails.
@@ -92,6 +104,7 @@ final class Writer {
             for (account, incarnation) in batch.removals {
                 try forget.run(.text(account.text), .integer(incarnation))
             }
+            for number in batch.ordersDone { try dropOrder.run(.integer(number)) }
             if position != head {
                 try putCounter.run(.text("head"), .integer(position.number))
             }
@@ -134,6 +147,12 @@ final class Writer {
     ) throws {
         let name = SQLValue.text(account.text)
         try putHead.run(name, .blob(head.json.serialized()))
+        if let hold = head.hold {
+            held.insert(account)
+            try putHold.run(name, .text(hold.id.text))
+        } else if held.contains(account) {
+            try dropHold.run(name)
+        }
         for (connection, row) in rows {
             if let row {
                 try putRow.run(name, .text(connection.text), .blob(row.json.serialized()))
@@ -144,7 +163,7 @@ final class Writer {
     }
 
     private func drop(_ account: AccountID) throws {
-        for statement in [dropHead, dropRows] {
+        for statement in [dropHead, dropRows, dropHold] {
             try statement.run(.text(account.text))
         }
         try marks.drop(account)

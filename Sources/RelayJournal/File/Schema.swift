@@ -11,7 +11,7 @@ struct Schema {
     static let applicationID: Int64 = 0x5452_5852
 
     /// The schema of this version of the relay.
-    static let current = Schema(migrations: [version1])
+    static let current = Schema(migrations: [version1, version2])
 
     /// The nth leads from version n to n + 1; version 0 is an empty file.
     let migrations: [String]
@@ -142,5 +142,23 @@ struct Schema {
             number INTEGER NOT NULL,
             PRIMARY KEY(account, sink)
         ) STRICT, WITHOUT ROWID;
+        """
+
+    /// The second: which accounts have an open hold, and what commands ask of the relay about holds.
+    ///
+    /// An order's number is never given again, so that one that was carried out is not taken for one
+    /// that was heard already.
+    private static let version2 = """
+        CREATE TABLE holds(
+            account TEXT PRIMARY KEY,
+            hold TEXT NOT NULL
+        ) STRICT, WITHOUT ROWID;
+        CREATE TABLE orders(
+            number INTEGER PRIMARY KEY AUTOINCREMENT,
+            account TEXT NOT NULL,
+            hold TEXT NOT NULL,
+            action TEXT NOT NULL,
+            ordered_at INTEGER NOT NULL
+        ) STRICT;
         """
 }

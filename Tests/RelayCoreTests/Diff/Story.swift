@@ -16,6 +16,9 @@ struct Story {
     var remembersSeals = true
     private(set) var lastSealed: WalkID?
     private(set) var decision = Decision()
+    /// What the other accounts say since the belief's first sights, and since this walk's.
+    var others = 0
+    var answer = FleetSight.Answer(asked: 0, lacking: 0)
 
     init(_ rules: Detection = Detection(), epoch: Int64 = 1000) throws {
         self.rules = rules
@@ -46,6 +49,10 @@ struct Story {
             pages: [PageTrace(status: 200, requestID: "req_\(walks)", bytes: 9)])
         decision = belief.observe(
             walk, lastSealed: remembersSeals ? lastSealed : nil, rules: rules,
+            fleet: FleetSight(
+                others: others,
+                answers: Dictionary(
+                    uniqueKeysWithValues: belief.head.missingSince.map { ($0, answer) })),
             decidedAt: Self.decided(walks))
         lastSealed = walk.id
         return events
@@ -82,6 +89,17 @@ struct Story {
     mutating func pass(_ walks: Int64) {
         self.walks += walks
         decision = Decision()
+    }
+
+    /// An operator ends the open hold.
+    @discardableResult
+    mutating func end(_ action: HoldAction) throws -> [ConnectionEvent] {
+        walks += 1
+        let id = belief.head.hold?.id ?? HoldID("none")
+        let epoch = belief.head.epoch + 1
+        decision = try belief.endHold(
+            id, action, rules: rules, decidedAt: Self.decided(walks), epoch: { epoch })
+        return events
     }
 
     /// The account leaves the register.
