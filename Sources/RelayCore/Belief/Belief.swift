@@ -33,7 +33,7 @@ public struct Belief: Hashable, Sendable {
     /// Whether the next walk should come soon, to confirm what this one showed.
     public var wantsConfirmation: Bool {
         (head.refusal != nil && head.blindSince == nil)
-            || (head.missingRows > 0 && head.hold?.reason != .wrongAccount)
+            || head.missingRows > 0
     }
 }
 
@@ -169,7 +169,7 @@ public struct Missing: Hashable, Sendable {
     public var walk: WalkID
     /// When that walk was sealed.
     public var firstSeal: Timestamp
-    /// How many sealed walks in a row lacked it.
+    /// How many sealed walks in a row lacked it; 0 where that begins anew.
     public var count: Int
     /// Start of the last sealed walk that had it.
     public var lastShown: Timestamp?

@@ -59,7 +59,7 @@ public struct FleetSight: Hashable, Sendable {
     public struct Answer: Hashable, Sendable {
         /// How many others with rows were sealed since.
         public var asked: Int
-        /// How many of them lacked, in their last sealed walk, a row that was believed when it came.
+        /// How many of them lacked, in their last sealed walk, a row that was believed then.
         public var lacking: Int
 
         /// So many were asked, and so many of them lacked a row.

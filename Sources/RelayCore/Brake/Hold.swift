@@ -38,7 +38,7 @@ public struct Hold: Hashable, Sendable {
     public var recovered = 0
     /// Held changes that were published.
     public var published = 0
-    /// Start of the last sealed walk before a wrong account was seen; its walks show nothing of ours.
+    /// The last sealed walk before a wrong account was seen, whose walks show nothing of ours.
     public var lastSealed: WalkID?
     /// The last list of a wrong account: what `release` takes as the new baseline.
     public var list: HeldList?

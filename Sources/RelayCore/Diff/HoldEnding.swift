@@ -8,8 +8,7 @@ extension Belief {
     ///
     /// - Parameters:
     ///   - id: the hold that was meant; another one is left alone.
-    ///   - epoch: gives a new epoch, larger than any before, where a wrong account becomes the right
-    ///     one.
+    ///   - epoch: gives an epoch larger than any before, for a wrong account that is released.
     /// - Throws: where there is no such hold, or it cannot be ended so; nothing changed then.
     public mutating func endHold(
         _ id: HoldID, _ action: HoldAction, rules: Detection, decidedAt: Timestamp,

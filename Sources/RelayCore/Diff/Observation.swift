@@ -35,9 +35,10 @@ extension Belief {
 
     /// Writes into the head what it says of the rows together.
     mutating func count() {
-        let waiting = rows.values.filter { $0.missing != nil && $0.held?.kind != .removal }
+        let waiting = rows.values.filter { $0.held?.kind != .removal }.compactMap(\.missing)
+            .filter { $0.count > 0 }
         head.missingRows = waiting.count
-        head.missingSince = Set(waiting.compactMap(\.missing?.firstSeal)).sorted()
+        head.missingSince = Set(waiting.map(\.firstSeal)).sorted()
         head.rowCount = rows.count
         guard head.hold != nil, head.hold?.reason != .wrongAccount else { return }
         head.hold?.removals = rows.values.count { $0.held?.kind == .removal }

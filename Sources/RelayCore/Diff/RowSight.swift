@@ -86,6 +86,9 @@ struct RowSight {
         var missing =
             before.missing
             ?? Missing(walk: walk.id, firstSeal: walk.sealedAt, count: 0, lastShown: last?.start)
+        if missing.count == 0 {
+            (missing.walk, missing.firstSeal) = (walk.id, walk.sealedAt)
+        }
         // Enough is enough: a removal that waits for others to be sealed is not written each time.
         missing.count = min(missing.count + 1, max(missing.count, rules.confirmations))
         row = before

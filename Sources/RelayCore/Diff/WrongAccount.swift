@@ -35,10 +35,18 @@ extension Belief {
             for (id, row) in rows where row.held != nil {
                 other.recovered += 1
                 rows[id]?.held = nil
-                if row.held?.kind == .removal { rows[id]?.missing = nil }
+                rows[id]?.missing = Missing(
+                    walk: walk.id, firstSeal: walk.sealedAt, count: 1,
+                    lastShown: row.held?.lastShown)
                 desk.decision.changedRows.insert(id)
             }
             tellReleased(other, discarded: 0, desk: &desk)
+        }
+        // Rows that are missed already may be so because of the same key: they count from the end,
+        // and all that is kept is when they were last shown.
+        for id in rows.keys where rows[id]?.missing != nil {
+            rows[id]?.missing?.count = 0
+            desk.decision.changedRows.insert(id)
         }
         var hold = Hold(
             id: .of(account: account, epoch: head.epoch, walk: walk.id), reason: .wrongAccount,
