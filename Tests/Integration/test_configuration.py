@@ -37,8 +37,9 @@ colour: red
 """
 
 SAID = {4: "baseURL", 6: "budget", 7: "pageLimit", 8: "slowest", 9: "pages", 11: "otherStatus",
-        12: "share", 13: "confirmations", 16: "retentoin", 19: "exactly-once", 20: "transactional.id",
-        22: "topic", 23: "webhoook", 24: "when", 25: "types", 27: "token", 28: "colour"}
+        12: "share", 13: "confirmations", 16: "retentoin", 19: "exactly-once",
+        20: "transactional.id", 22: "topic", 23: "webhoook", 24: "when", 25: "types", 27: "token",
+        28: "colour"}
 
 
 def tried(folder, text, name="pipeline.yaml", environment=None, command="check"):

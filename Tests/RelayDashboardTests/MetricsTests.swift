@@ -61,6 +61,7 @@ func busyStatus(sinks: [(name: String, sort: String)] = [("t", "kafka"), ("out",
             gauge build_info
             gauge ready
             gauge accounts
+            gauge open_holds
             gauge first_round_left_accounts
             counter walks_total
             counter requests_total

@@ -1,11 +1,11 @@
 public import ConnectionEvents
 
-/// Each account's last sealed walk, in the order of their seals: asked, before a removal is believed,
-/// how the others' lists fare since its first sight.
+/// Each account's last sealed walk, in the order of their seals: asked, before a removal is
+/// believed, how the others' lists fare since its first sight.
 ///
-/// Like ``AnswerLedger`` two Fenwick trees over the order of seals, so that a seal and a question cost
-/// O(log n). What a walk lacked is known only when it is judged, so its place is kept when it is
-/// sealed and filled then. Bound: twice the accounts, and a thousand.
+/// Like ``AnswerLedger`` two Fenwick trees over the order of seals, so that a seal and a question
+/// cost O(log n). What a walk lacked is known only when it is judged, so its place is kept when it
+/// is sealed and filled then. Bound: twice the accounts, and a thousand.
 public struct SealLedger: Sendable {
     private struct Account: Sendable {
         /// The index of its last judged seal; -1: none.
