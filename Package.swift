@@ -69,8 +69,7 @@ let house: [Target] = [
     room(
         "RelayDashboard",
         [
-            "RelayRuntime", "RelayCore", "ConnectionEvents", "Crypto", "HTTPServer", "JSON",
-            "Threading",
+            "RelayRuntime", "RelayCore", "ConnectionEvents", "HTTPServer", "JSON", "Threading",
         ]),
     room(
         "RelaySimulation",

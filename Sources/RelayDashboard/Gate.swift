@@ -1,4 +1,3 @@
-internal import Crypto
 internal import HTTPServer
 
 /// Who may ask: with a token whoever bears it; without one only pages and programs of this machine.
@@ -7,15 +6,13 @@ internal import HTTPServer
 /// rebinding) or its `Origin` gives it away.
 enum Gate {
     /// Why a request is refused; nil where it may pass.
-    static func refusal(of request: HTTPServerRequest, token: Secret?) -> HTTPServerReply? {
-        if let token {
-            let scheme = "bearer "
-            if let header = request.header("Authorization"),
-                header.prefix(scheme.count).lowercased() == scheme,
-                Secret(String(header.dropFirst(scheme.count))) == token
-            {
-                return nil
-            }
+    ///
+    /// - Parameter bearsToken: whether it bears the token; nil where none is asked for.
+    static func refusal(
+        of request: HTTPServerRequest, bearsToken: Bool?
+    ) -> HTTPServerReply? {
+        if let bearsToken {
+            guard !bearsToken else { return nil }
             var refusal = HTTPServerReply.failure(
                 request, 401, "unauthorized",
                 "Send `Authorization: Bearer` and the token of http.token.")

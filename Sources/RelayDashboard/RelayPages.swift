@@ -49,7 +49,8 @@ public struct RelayPages: Sendable {
                     contentType: "text/plain; version=0.0.4; charset=utf-8")
             }
         default:
-            if let refusal = Gate.refusal(of: request, token: token()) { return refusal }
+            let bearsToken = token().map { Self.bears($0, request) }
+            if let refusal = Gate.refusal(of: request, bearsToken: bearsToken) { return refusal }
             guard let words = request.segments, words.starts(with: ["api", "holds"]), let holds
             else { return .notFound(request) }
             return holds.reply(to: request, words: Array(words.dropFirst(2)))
@@ -91,5 +92,13 @@ public struct RelayPages: Sendable {
             status: reasons.isEmpty ? 200 : 503,
             headers: [("Content-Type", "application/json"), ("Cache-Control", "no-store")],
             body: body.serialized() + [0x0A])
+    }
+
+    private static func bears(_ token: Secret, _ request: HTTPServerRequest) -> Bool {
+        let scheme = "bearer "
+        guard let header = request.header("Authorization"),
+            header.prefix(scheme.count).lowercased() == scheme
+        else { return false }
+        return Secret(String(header.dropFirst(scheme.count))) == token
     }
 }
