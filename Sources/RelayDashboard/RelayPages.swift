@@ -7,7 +7,8 @@ public import RelayRuntime
 
 /// The relay's HTTP side: liveness, readiness, metrics and holds.
 ///
-/// All but the holds answers from a copy of the relay's status, so it works while journal or broker hang.
+/// All but the holds answers from a copy of the relay's status, so it works while journal or
+/// broker hang.
 /// Threads: called on the server's thread.
 public struct RelayPages: Sendable {
     private let status: @Sendable () -> RelayStatus

@@ -48,7 +48,7 @@ extension Belief {
     public mutating func useCredential(tag: [UInt8]) -> Decision {
         var decision = Decision()
         guard head.credentialTag != tag else { return decision }
-        // The first list with rows after a change must be of the same account (contract, section 5).
+        // The first list with rows after a change must be of the same account.
         if !head.credentialTag.isEmpty, head.isBaselined { head.isCredentialNew = true }
         head.credentialTag = tag
         head.refusal = nil

@@ -144,10 +144,9 @@ struct Schema {
         ) STRICT, WITHOUT ROWID;
         """
 
-    /// The second: which accounts have an open hold, and what commands ask of the relay about holds.
+    /// The second: which accounts have an open hold, and what operators order about holds.
     ///
-    /// An order's number is never given again, so that one that was carried out is not taken for one
-    /// that was heard already.
+    /// An order's number is never given again: a new one is never taken for one heard already.
     private static let version2 = """
         CREATE TABLE holds(
             account TEXT PRIMARY KEY,
