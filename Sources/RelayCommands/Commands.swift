@@ -2,7 +2,8 @@ extension RelayCommandLine {
     /// Every command there is, in the order in which help lists them.
     static let commands: [CommandSpec] =
         [QuickstartCommand.spec, RunCommand.spec, CheckCommand.spec] + AccountCommands.all + [
-            PollCommand.poll, PollCommand.list, EventsCommand.spec,
+            PollCommand.poll, PollCommand.list, EventsCommand.spec, ExplainCommand.spec,
+            ReplayCommand.spec,
         ] + HoldCommands.all + [
             SandboxCommand.spec, SimulateCommand.spec,
             SchemaCommand.event, SchemaCommand.pipeline,

@@ -73,6 +73,12 @@ public struct Topics: Sendable {
             } + [NeededTopic(name: settings.progressTopic, role: .progress)]
     }
 
+    /// These topics alone.
+    init(_ settings: KafkaSettings, needed: [NeededTopic]) {
+        self.settings = settings
+        self.needed = needed
+    }
+
     /// Looks at every topic and changes nothing.
     ///
     /// - Throws: when the broker cannot be asked at all.

@@ -16,7 +16,8 @@ from topics import shared_brokers
 COMMANDS = [["run"], ["check"], ["accounts"], ["accounts", "add"], ["accounts", "import"],
             ["accounts", "list"], ["accounts", "show"], ["accounts", "pause"],
             ["accounts", "resume"], ["accounts", "remove"], ["connections", "list"], ["poll"],
-            ["events"], ["sandbox"], ["quickstart"], ["schema"], ["schema", "event"],
+            ["events"], ["explain"], ["replay"], ["sandbox"], ["quickstart"], ["schema"],
+            ["schema", "event"],
             ["schema", "pipeline"]]
 
 
@@ -48,7 +49,7 @@ def test_wrong_usage_is_64_and_says_what_is_near(program, words, near):
 
 
 def test_commands_of_later_issues_are_unknown(program):
-    for word in ("holds", "link", "login", "replay", "rehearse", "webhooks"):
+    for word in ("link", "login", "rehearse", "webhooks"):
         code, _, err = run_binary(word)
         assert code == 64, word
 

@@ -42,7 +42,9 @@ enum EventsCommand {
         if let account = arguments.value("--account") {
             query.account = try Workshop.accountID(account)
         }
-        if let since = arguments.value("--since") { query.since = try Self.since(since) }
+        if let since = arguments.value("--since") {
+            query.since = try TimeArgument.of("--since", since)
+        }
         let log = EventLog(try workshop.openFile(.existing))
         while true {
             do throws(JournalFailure) {
@@ -94,17 +96,5 @@ enum EventsCommand {
         let prefix = "connection."
         let short = names.filter { $0.hasPrefix(prefix) }.map { String($0.dropFirst(prefix.count)) }
         return Nearest.of(text, among: short + names)
-    }
-
-    private static func since(_ text: String) throws(CommandError) -> Timestamp {
-        if let instant = Timestamp(text) { return instant }
-        if let ago = DurationArgument.parse(text) {
-            return Timestamp(milliseconds: RelayClock.wall.milliseconds - ago.wholeMilliseconds)
-        }
-        throw CommandError(
-            .usage,
-            "'\(text)' is no time: write RFC 3339 as 2026-11-30T12:00:00Z, or a duration ago as"
-                + " 15m."
-        )
     }
 }

@@ -1,4 +1,7 @@
+internal import ConnectionEvents
 internal import RelayConfiguration
+internal import RelayCore
+internal import RelayRuntime
 
 /// A duration on the command line, written as in the pipeline file: `30s`, `5m`.
 enum DurationArgument {
@@ -21,5 +24,20 @@ enum DurationArgument {
             throw CommandError(.usage, "\(option) takes a duration from 10ms to 7d, not '\(text)'.")
         }
         return duration
+    }
+}
+
+/// An instant on the command line: RFC 3339, or a duration ago as `15m`.
+enum TimeArgument {
+    /// The instant of an option.
+    static func of(_ option: String, _ text: String) throws(CommandError) -> Timestamp {
+        if let instant = Timestamp(text) { return instant }
+        if let ago = DurationArgument.parse(text) {
+            return Timestamp(milliseconds: RelayClock.wall.milliseconds - ago.wholeMilliseconds)
+        }
+        throw CommandError(
+            .usage,
+            "\(option): '\(Table.clean(text))' is no time: write RFC 3339 as 2026-11-30T12:00:00Z,"
+                + " or a duration ago as 15m.")
     }
 }

@@ -130,6 +130,11 @@ enum RunCommand {
     private static func code(of signal: Signals.Received) -> ExitCode {
         signal == .terminate ? .terminated : .interrupted
     }
+
+    /// Ends the process as a second signal does.
+    static func exitAtOnce(_ signal: Signals.Received) -> Never {
+        exit(code(of: signal).rawValue)
+    }
 }
 
 extension CommandError {

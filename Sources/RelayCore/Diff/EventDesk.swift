@@ -10,6 +10,8 @@ struct EventDesk {
     let walk: SealedWalk?
     /// The hold whose end decides; nil where a walk does, or neither.
     var hold: HoldID?
+    /// The hold that was open when this came, for evidence.
+    var openHold: HoldID?
     var decision = Decision()
 
     /// Writes one event, which takes the account's next number.
@@ -54,13 +56,17 @@ struct EventDesk {
     }
 
     /// What `explain` shows of a judgement about a row.
+    ///
+    /// - Parameter leavesHold: whether the row was held until now.
     func evidence(
-        rule: String, before: BelievedRow?, after: Connection?, lastSealed: WalkID?
+        rule: String, before: BelievedRow?, after: Connection?, lastSealed: WalkID?,
+        leavesHold: Bool = false
     ) -> JSONValue {
         var object: JSONObject = ["rule": .string(rule)]
         object["before"] = before?.json ?? .null
         object["after"] = after?.json ?? .null
         object["lastSealed"] = lastSealed.map { .string($0.description) } ?? .null
+        if leavesHold, let left = hold ?? openHold { object["hold"] = .string(left.text) }
         if let walk { object["walk"] = walk.evidence }
         return .object(object)
     }

@@ -44,9 +44,9 @@ extension Belief {
         _ row: BelievedRow, _ held: HeldChange, seen: Connection, kind: EventKind,
         rules: Detection, desk: inout EventDesk
     ) {
+        let before = row
         var row = row
         row.held = nil
-        let before = row
         var shown = seen
         shown.health = rules.health(of: seen.status)
         if shown.grantedScopes == nil {

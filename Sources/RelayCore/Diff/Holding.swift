@@ -12,6 +12,7 @@ extension Belief {
     ) {
         let opening = head.hold == nil ? reason(sights, rules: rules, fleet: fleet) : nil
         guard head.hold != nil || opening != nil else { return }
+        desk.openHold = head.hold?.id
         for index in sights.indices {
             sights[index].fate = fate(of: sights[index], brake: rules.brake, at: walk.sealedAt)
         }

@@ -46,7 +46,7 @@ extension Belief {
             .unlinked, kind: kind, time: missing.firstSeal, content: .connection(change),
             evidence: desk.evidence(
                 rule: isHeld ? "\(count); held until now" : count, before: row, after: nil,
-                lastSealed: last),
+                lastSealed: last, leavesHold: isHeld),
             head: &head)
         rows[id] = nil
         desk.record(nil, id: id, epoch: head.epoch)
@@ -81,7 +81,8 @@ extension Belief {
             type, kind: update.kind, time: time, content: .connection(content),
             evidence: desk.evidence(
                 rule: update.isHeld ? "\(rule); held until now" : rule, before: before,
-                after: row.shown, lastSealed: last),
+                after: row.shown, lastSealed: last,
+                leavesHold: update.isHeld || before?.held != nil),
             head: &head)
         row.settle(at: time)
         row.observedAt = update.observedAt

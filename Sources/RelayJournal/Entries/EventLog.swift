@@ -39,7 +39,7 @@ public final class EventLog: Sendable {
         public init() {}
     }
 
-    private let readers: ReaderPool
+    let readers: ReaderPool
     private let path: String
 
     /// Reads from that journal.
@@ -69,6 +69,17 @@ public final class EventLog: Sendable {
     /// For the next ones ask again after the last one's position. `since` is found without reading
     /// what lies before it, an account by running through a narrow index, types by looking at all.
     public func events(_ query: Query) throws(JournalFailure) -> [StoredEvent] {
+        try select(query, read: Self.event)
+    }
+
+    /// The same as sinks are given them, with the numbers before them.
+    public func entries(_ query: Query) throws(JournalFailure) -> [JournalEntry] {
+        try select(query) { try Reader.entry($0) }
+    }
+
+    private func select<Value>(
+        _ query: Query, read: (Statement.Row) throws -> Value?
+    ) throws(JournalFailure) -> [Value] {
         try readers.withReader { reader in
             let database = reader.database
             var after = query.after
@@ -84,7 +95,7 @@ public final class EventLog: Sendable {
                     .integer(query.account.map { EntryKey.number(of: $0) }),
                     .integer(min(max(query.limit, 1), 10_000)),
                 ] + types
-            return try select.all(values, read: Self.event).compactMap(\.self)
+            return try select.all(values, read: read).compactMap(\.self)
         }
     }
 
@@ -109,7 +120,7 @@ public final class EventLog: Sendable {
             """
     }
 
-    private static func event(_ row: Statement.Row) throws -> StoredEvent? {
+    static func event(_ row: Statement.Row) throws -> StoredEvent? {
         let entry = try Reader.entry(row)
         guard let facts = entry.event, let body = entry.body else { return nil }
         return StoredEvent(

@@ -1,0 +1,123 @@
+"""What supporters use: why an event was published, events delivered again, a file for a report."""
+import json
+
+from relay import Plain, wait_until
+
+
+def exactly(count):
+    """The records, once there are so many."""
+    return lambda records: records if len(records) == count else None
+
+
+def explained(relay, *words):
+    code, out, err = relay.command("explain", *words, "--json")
+    assert code == 0, err
+    return json.loads(out)
+
+
+def test_an_event_is_explained_beside_a_running_relay(make_relay, trax):
+    account = trax.account("a", rows=3)
+    relay = make_relay().enlist(account).start()
+    relay.state.wait(exactly(3))
+    account.set("conn_01", status="expired")
+    told = relay.events.wait(lambda r: r)[0].data
+    stored = json.loads(relay.command("events", "--json")[1])
+
+    def delivered():
+        found = explained(relay, stored["id"])
+        return found if {each["arrival"] for each in found["sinks"]} == {"delivered"} else None
+    found = wait_until(delivered, 20, "both sinks to have it")
+    assert found["event"] == stored and stored["data"] == told
+    evidence = found["evidence"]
+    assert evidence["walk"]["id"] == told["walk"]
+    assert evidence["walk"]["sealed"] == told["changedBetween"]["before"]
+    assert evidence["before"]["shown"]["status"] == "active"
+    assert evidence["after"]["status"] == "expired"
+    pages = evidence["walk"]["pages"]
+    assert len(pages) == 1 and pages[0]["status"] == 200 and pages[0]["requestId"]
+    code, out, _ = relay.command("explain", stored["id"][:8])
+    assert code == 0
+    for part in (stored["id"], told["walk"], pages[0]["requestId"], "standing not failing",
+                 f"{relay.name}.state: delivered"):
+        assert part in out, out
+    code, _, err = relay.command("explain", "0" * 32)
+    assert code == 1 and "pruned" in err
+
+
+def test_what_left_a_hold_says_so(make_relay, trax):
+    account = trax.account("a", rows=10)
+    brake = {"share": 0.5, "atLeast": 5, "fleet": 0.5, "failuresAfter": Plain("1h"),
+             "removalsAfter": Plain("24h")}
+    relay = make_relay(detection={"brake": brake}).enlist(account).start()
+    relay.state.wait(exactly(10))
+    account.replace({})
+    held = relay.events.wait(lambda r: r)[0].data
+    account.wait_sealed(2)
+    code, _, err = relay.command("holds", "release", held["hold"])
+    assert code == 0, err
+    gone = relay.events.wait(exactly(12))[-1]
+    found = explained(relay, "--position", json.loads(
+        relay.command("events", "--json")[1].splitlines()[-1])["data"]["sequence"] + 10)
+    assert found["evidence"]["hold"] == held["hold"]
+    assert "held until now" in found["evidence"]["rule"]
+    assert found["event"]["data"] == gone.data
+    code, out, _ = relay.command("explain", "--position", found["position"])
+    assert code == 0 and f"until now, in hold {held['hold']}" in out
+
+
+def headers_of(record):
+    return dict(record.headers)
+
+
+def test_events_are_replayed_into_another_topic_beside_a_running_relay(make_relay, trax):
+    account, other = trax.account("a", rows=3), trax.account("b", rows=1)
+    relay = make_relay().enlist(account, other).start()
+    relay.state.wait(exactly(4))
+    account.set("conn_01", status="expired")
+    other.set("conn_00", status="expired")
+    relay.events.wait(exactly(2))
+    account.set("conn_01", status="active")
+    told = relay.events.wait(exactly(3))
+    topic = f"{relay.name}.again"
+    code, out, err = relay.command("replay", "--to", f"{relay.name}.events", "--since", "1h",
+                                   "--into-topic", topic)
+    assert code == 0, err
+    assert out.startswith("replayed 3 events"), out
+    again = relay.topic("again").wait(exactly(3))
+    for name in ("a", "b"):
+        assert ([each.raw for each in again if each.key == name]
+                == [each.raw for each in told if each.key == name])
+    marks = {headers_of(each)["trax-replay"] for each in again}
+    assert len(marks) == 1 and marks.pop() in out
+    for each in told:
+        assert "trax-replay" not in headers_of(each)
+    # What the relay does itself is as it was: no place moved, nothing doubled.
+    account.set("conn_02", status="expired")
+    assert len(relay.events.wait(exactly(4))) == 4
+    code, out, err = relay.command("replay", "--to", f"{relay.name}.events", "--since", "1h",
+                                   "-a", "b", "--into-topic", topic)
+    assert code == 0 and out.startswith("replayed 1 event at"), (out, err)
+    again = relay.topic("again").wait(exactly(4))
+    assert [each.key for each in again].count("b") == 2
+    code, _, err = relay.command("replay", "--to", f"{relay.name}.events", "--since", "1h",
+                                 "--into-topic", f"{relay.name}.state")
+    assert code == 64 and "topic of this pipeline" in err
+
+
+def test_a_replay_makes_no_topic_where_it_must_not_and_takes_no_compacted_one(make_relay, trax):
+    account = trax.account("a", rows=1)
+    relay = make_relay().enlist(account).start()
+    relay.state.wait(exactly(1))
+    account.set("conn_00", status="expired")
+    relay.events.wait(exactly(1))
+    other = make_relay().enlist(account).start()
+    other.state.wait(exactly(1))
+    code, _, err = relay.command("replay", "--to", f"{relay.name}.events", "--since", "1h",
+                                 "--into-topic", f"{other.name}.state")
+    assert code == 78 and "cleanup.policy" in err, err
+    assert relay.stop() == 0
+    relay.config["kafka"]["createTopics"] = False
+    relay.write()
+    code, _, err = relay.command("replay", "--to", f"{relay.name}.events", "--since", "1h",
+                                 "--into-topic", f"{relay.name}.none")
+    assert code == 78 and "does not exist" in err, err
