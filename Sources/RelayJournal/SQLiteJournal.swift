@@ -105,14 +105,26 @@ public final class SQLiteJournal: Journal {
     public func setPlaces(
         _ places: [SinkName: JournalPosition?]
     ) throws(JournalFailure) {
+        try setPlaces(places, told: [:])
+    }
+
+    /// Moves and forgets places, with what brokers were told last of the sinks.
+    public func setPlaces(
+        _ places: [SinkName: JournalPosition?], told: [SinkName: JournalPosition]
+    ) throws(JournalFailure) {
         guard !places.isEmpty else { return }
-        try writing { try $0.setPlaces(places) }
+        try writing { try $0.setPlaces(places, told: told) }
         checkpointer.noteCommit()
     }
 
     /// All sinks that have a place.
     public func places() throws(JournalFailure) -> [SinkName: JournalPosition] {
         try reading { try $0.places() }
+    }
+
+    /// What brokers were told last of the sinks, as far as it was saved.
+    public func told() throws(JournalFailure) -> [SinkName: JournalPosition] {
+        try reading { try $0.told() }
     }
 
     /// The marks of the last sealed walks, as far as they were saved.
@@ -125,6 +137,16 @@ public final class SQLiteJournal: Journal {
         guard !marks.isEmpty else { return }
         try writing { try $0.saveMarks(marks) }
         checkpointer.noteCommit()
+    }
+
+    /// What a state topic held of an account that the register did not have at the renewal.
+    public func remembered(of account: AccountID) throws(JournalFailure) -> [StateRecord] {
+        try reading { try $0.remembered(of: account) }
+    }
+
+    /// What brokers remembered when the journal was renewed because of it.
+    public func answered() throws(JournalFailure) -> [SinkName: Progress] {
+        try reading { try $0.answered() }
     }
 
     /// Empties the write-ahead log into the file, so that a copy of the file is the whole journal.
@@ -141,7 +163,7 @@ public final class SQLiteJournal: Journal {
         try readers.withReader(body)
     }
 
-    private func writing<Result>(
+    func writing<Result>(
         _ body: (Writer) throws -> Result
     ) throws(JournalFailure) -> Result {
         let path = file.path

@@ -50,10 +50,16 @@ final class Courier: Sendable {
 
     struct Status {
         var hasOpened = false
+        /// Whether it has opened or failed to once.
+        var hasTried = false
         var isStopping = false
         var stopped: PublishFailure?
+        /// Why the journal cannot go on as it is.
+        var misfit: Misfit?
         /// Sinks that are new to this journal: what the other side remembers of them is of before.
         var fresh: Set<SinkName> = []
+        /// The places that the other side was told last, since the start.
+        var told: [SinkName: JournalPosition] = [:]
         /// The accounts of the register, whose keys a state sink may hold.
         var accounts: Set<AccountID> = []
     }
@@ -169,13 +175,18 @@ final class Courier: Sendable {
         do throws(PublishFailure) {
             let progress = try route.publisher.open()
             let head = head.withLock { $0 }
-            let fresh = status.withLock { $0.fresh }
-            let places = try Self.reconcile(
-                progress, lanes: delivery.lanes, journal: journal, head: head, name: name)
-            delivery.opened(places: places)
-            filling.begin(delivery.lanes, progress: progress, fresh: fresh)
-            status.signal { $0.hasOpened = true }
+            let found = try reconcile(progress, lanes: delivery.lanes, head: head)
+            if !found.claims.isEmpty { try tell(Run(parts: found.claims)) }
+            delivery.opened(places: found.places)
+            filling.begin(
+                delivery.lanes, progress: progress, fresh: status.withLock { $0.fresh },
+                tail: found.tail)
+            status.signal { status in
+                status.hasOpened = true
+                status.hasTried = true
+            }
         } catch {
+            status.signal { $0.hasTried = true }
             note(error)
             delivery.failed(error, sinks: [], entries: 0, now: clock.now, since: began)
         }
@@ -196,7 +207,7 @@ final class Courier: Sendable {
             size = entries.count
             let run = delivery.run(of: entries, to: sinks)
             if run.parts.contains(where: { !$0.messages.isEmpty }) {
-                try route.publisher.publish(run)
+                try tell(run)
             }
             delivery.published(run)
             noteDelivered(run, entries: entries)
@@ -247,7 +258,7 @@ final class Courier: Sendable {
         }
         guard !places.isEmpty else { return }
         do {
-            try journal.setPlaces(places)
+            try journal.setPlaces(places, told: status.withLock { $0.told })
             load.unsaved = []
         } catch {
             log.note(

@@ -70,7 +70,7 @@ extension Courier {
         messages += stale.sorted().map { OutboundMessage(position: head, key: $0, value: nil) }
         try send(&messages, to: sink, head: head, least: 1)
         let last = Run.Part(sink: sink, messages: [], place: head, eventID: try eventID(at: head))
-        try route.publisher.publish(Run(parts: [last]))
+        try tell(Run(parts: [last]))
         log.note(.info, "sink.filled", "state sink filled from beliefs", ["sink": sink.text])
     }
 
@@ -114,14 +114,18 @@ struct Filling {
     private var waiting: [SinkName: Instant?] = [:]
     private var failures: [SinkName: PublishFailure] = [:]
 
-    /// After opening: sinks that the other side remembers nothing of, or that are new to the
-    /// journal.
+    /// After opening: sinks that the other side remembers nothing of, that are new to the journal,
+    /// or that lack entries which were pruned.
     mutating func begin(
-        _ lanes: [Delivery.Lane], progress: [SinkName: Progress], fresh: Set<SinkName>
+        _ lanes: [Delivery.Lane], progress: [SinkName: Progress], fresh: Set<SinkName>,
+        tail: JournalPosition
     ) {
         for lane in lanes where lane.plan.role == .state {
             let name = lane.plan.name
-            guard progress[name] == nil || fresh.contains(name) else { continue }
+            guard
+                progress[name] == nil || fresh.contains(name)
+                    || lane.place.number + 1 < tail.number
+            else { continue }
             waiting.updateValue(nil, forKey: name)
         }
     }

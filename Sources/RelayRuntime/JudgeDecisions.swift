@@ -28,11 +28,11 @@ extension Judge {
         case .order(let order):
             return carryOut(order, of: job, stored: stored, into: &batch, epochs: &epochs)
         case .reading(let reading, let sealedAt, let lastSealed, let fleet):
-            return judge(
+            return try judge(
                 job, reading: reading, sealedAt: sealedAt, lastSealed: lastSealed, fleet: fleet,
                 stored: stored, into: &batch, epochs: &epochs)
         case .refusal(let status, let code, let scope, let at, let fleet):
-            var (belief, opening) = believe(job, stored: stored, into: &batch, epochs: &epochs)
+            var (belief, opening) = try believe(job, stored: stored, into: &batch, epochs: &epochs)
             opening.append(
                 belief.refuse(
                     status: status, code: code, requiredScope: scope, at: at, fleet: fleet,
@@ -48,12 +48,12 @@ extension Judge {
         _ job: JudgeJob, reading: WalkReading, sealedAt: Timestamp, lastSealed: WalkID?,
         fleet: FleetSight, stored: Belief?, into batch: inout JournalBatch,
         epochs: inout EpochSource
-    ) -> Judgement? {
+    ) throws(JournalFailure) -> Judgement? {
         switch reading.seal(at: sealedAt) {
         case .failure(let failure):
             return job.slot.map { Judgement(slot: $0, .failed(failure)) }
         case .success(let walk):
-            var (belief, opening) = believe(job, stored: stored, into: &batch, epochs: &epochs)
+            var (belief, opening) = try believe(job, stored: stored, into: &batch, epochs: &epochs)
             opening.append(
                 belief.observe(
                     walk, lastSealed: lastSealed, rules: settings.detection, fleet: fleet,
@@ -102,7 +102,7 @@ extension Judge {
     private func believe(
         _ job: JudgeJob, stored: Belief?, into batch: inout JournalBatch,
         epochs: inout EpochSource
-    ) -> (Belief, Decision) {
+    ) throws(JournalFailure) -> (Belief, Decision) {
         var opening = Decision()
         if var belief = stored, belief.head.incarnation != job.incarnation {
             let removal = belief.remove(decidedAt: clock.stamp())
@@ -113,6 +113,15 @@ extension Judge {
                 belief.rejudge(rules: settings.detection, decidedAt: clock.stamp()))
             opening.append(belief.useCredential(tag: job.credentialTag))
             return (belief, opening)
+        } else if case let known = try journal.remembered(of: job.account), !known.isEmpty {
+            // Its topic remembers it from before a loss, and the register has it only now.
+            let now = clock.stamp()
+            var (belief, resync) = Belief.renewed(
+                job.account, from: known, epoch: epochs.next(at: now),
+                incarnation: job.incarnation, reason: .loss, rules: settings.detection,
+                walkTimeout: settings.walkTimeout, decidedAt: now)
+            resync.append(belief.useCredential(tag: job.credentialTag))
+            return (belief, resync)
         }
         var belief = Belief(
             meeting: job.account, epoch: epochs.next(at: clock.stamp()),

@@ -214,21 +214,31 @@ public final class Relay: Sendable {
         lastEpoch: Int64, waitsForBroker: Bool, once: Bool, brokerPatience: Duration
     ) {
         let (judge, loop, state) = (judge, loop, state)
+        let remembering = waitsForBroker ? couriers.filter(\.route.isRemote) : []
+        state.withLock { $0.isWaitingForBroker = !remembering.isEmpty }
         let judgeThread = OSThread(name: "judge") {
+            // An empty journal stays empty until it is known whether another was lost.
+            let goesOn = state.wait { state -> Bool? in
+                if state.failure != nil { return false }
+                return state.isWaitingForBroker && !state.isStopping
+                    ? nil : !state.isWaitingForBroker
+            }
+            guard goesOn == true else { return }
             judge.run(lastEpoch: lastEpoch) { loop.post(.judged($0)) }
         }
+        let remote = couriers.filter(\.route.isRemote)
         let courierThreads = couriers.map { courier in
             OSThread(name: "courier") {
+                // What a broker tells of the journal may end what it holds: its sinks speak first.
+                if !courier.route.isRemote { Self.awaitFirstTry(of: remote, before: courier) }
                 courier.run()
                 guard let failure = courier.status.withLock({ $0.stopped }) else { return }
                 state.signal { $0.failure = $0.failure ?? failure }
             }
         }
-        let remembering = waitsForBroker ? couriers.filter(\.route.isRemote) : []
         state.withLock { state in
             state.judgeThread = judgeThread
             state.courierThreads = courierThreads
-            state.isWaitingForBroker = !remembering.isEmpty
         }
         let pollThread = OSThread(name: "poll") { [self] in
             let limit: Duration? = once ? brokerPatience : nil
@@ -245,6 +255,15 @@ public final class Relay: Sendable {
         }
         let houseThread = OSThread(name: "house") { [self] in if !once { keepHouse() } }
         state.withLock { $0.threads = [pollThread, houseThread] }
+    }
+
+    /// Waits until each of these has opened, or failed to for the first time.
+    private static func awaitFirstTry(of remote: [Courier], before courier: Courier) {
+        for other in remote {
+            _ = other.status.wait { status -> Bool? in
+                status.hasTried || status.stopped != nil || status.isStopping ? true : nil
+            }
+        }
     }
 
     /// A journal without belief or event walks nothing before the broker has told what it

@@ -85,6 +85,13 @@ extension Relay {
         state.wait(timeout: patience) { $0.failure }
     }
 
+    /// Why the journal cannot go on as it is, where that has ended the relay.
+    ///
+    /// A ``Renewal`` mends it once the relay is stopped.
+    public var misfit: Misfit? {
+        couriers.lazy.compactMap { $0.status.withLock { $0.misfit } }.first
+    }
+
     /// Waits for the round of `run --once`, and until what it found is delivered.
     ///
     /// - Parameter patience: how long delivery may take after the last walk.

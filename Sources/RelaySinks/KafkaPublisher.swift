@@ -83,21 +83,42 @@ public final class KafkaPublisher: Publisher {
         of sink: SinkName, isOurs: (String) -> Bool
     ) throws(PublishFailure) -> Set<String> {
         var held: Set<String> = []
+        try read(sink) { record in
+            let key = record.key.map { String(decoding: $0, as: UTF8.self) } ?? ""
+            guard isOurs(key) else { return }
+            if record.value == nil { held.remove(key) } else { held.insert(key) }
+        }
+        return held
+    }
+
+    /// Reads what a state sink's topic holds, to its end, committed records only.
+    public func states(
+        of sink: SinkName, _ body: (HeldState) throws(PublishFailure) -> Void
+    ) throws(PublishFailure) {
+        try read(sink) { record in
+            try body(
+                HeldState(
+                    key: record.key.map { String(decoding: $0, as: UTF8.self) } ?? "",
+                    value: record.value, partition: record.partition,
+                    writtenAt: record.milliseconds ?? 0))
+        }
+    }
+
+    private func read(
+        _ sink: SinkName, _ body: (KafkaRecord) throws -> Void
+    ) throws(PublishFailure) {
         do {
             let consumer = try KafkaConsumer(settings.readerConfiguration(), log: log)
             defer { consumer.close(timeout: .seconds(2)) }
-            try consumer.read(topic: sink.text, patience: .seconds(10)) { record in
-                let key = record.key.map { String(decoding: $0, as: UTF8.self) } ?? ""
-                guard isOurs(key) else { return }
-                if record.value == nil { held.remove(key) } else { held.insert(key) }
-            }
+            try consumer.read(topic: sink.text, patience: .seconds(10), body)
         } catch let error as KafkaError {
             throw PublishFailure(error, doing: "reading the state topic \(sink)", settings)
+        } catch let failure as PublishFailure {
+            throw failure
         } catch {
             throw PublishFailure(
                 kind: .unavailable, code: "state", reason: "reading \(sink): \(error)")
         }
-        return held
     }
 
     /// Serves the client, and asks a broker where it complained of all of them.

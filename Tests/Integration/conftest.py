@@ -141,7 +141,9 @@ def finish(relay):
     if relay.judged:
         for suffix, topic in relay.topics.items():
             if suffix == "events":
-                Judge(detections=relay.detections()).read(topic.records, topic.partitions)
+                reads_back = any("state" in sink for sink in relay.config["sinks"])
+                Judge(detections=relay.detections(), remembers=reads_back).read(
+                    topic.records, topic.partitions)
             elif suffix == "state":
                 judge_state(topic.records, topic.partitions)
 

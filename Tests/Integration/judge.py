@@ -61,11 +61,13 @@ class Judge:
     """Reads one event topic in order and holds each record to the contract.
 
     `unfiltered` topics see every number; with `detections` (the pipelines' rules over time) health
-    is judged only where all agree.
+    is judged only where all agree. With `remembers` beliefs are read back after a loss, so that the
+    new epoch goes on from what was told last.
     """
 
-    def __init__(self, unfiltered=True, detections=None):
+    def __init__(self, unfiltered=True, detections=None, remembers=False):
         self.unfiltered = unfiltered
+        self.remembers = remembers
         self.detections = detections or [{}]
         self.last = {}       # account -> (epoch, sequence)
         self.rows = {}       # (account, connection) -> last published row
@@ -131,7 +133,10 @@ class Judge:
         else:
             assert place[1] > before, f"sequence {place[1]} after {before}"
             assert record.headers.get("trax-previous") == str(before), record.headers
-        if place[0] != epoch:
+        if self.remembers and record.type == "account.resynced":
+            # Since when a row fails is known only as far as the state record says so.
+            self.failed_at = {k: v for k, v in self.failed_at.items() if k[0] != account}
+        elif place[0] != epoch:
             for key in [key for key in self.rows if key[0] == account]:
                 del self.rows[key]
             self.standing = {k: v for k, v in self.standing.items() if k[0] != account}
@@ -248,6 +253,10 @@ class Judge:
         elif kind == "restored":
             since = instant(self.blind.pop(data["account"]))
             assert duration(data["blindFor"]) == instant(event["time"]) - since, data["blindFor"]
+        elif kind == "resynced":
+            assert data["reason"] in ("loss", "restore", "wrongAccount"), data["reason"]
+            # Whether the key is refused is found out anew, and told anew.
+            self.blind.pop(data["account"], None)
         elif kind == "removed":
             self.blind.pop(data["account"], None)
 

@@ -1,10 +1,18 @@
 import ConnectionEvents
+import JSON
 import RelayCore
 import Threading
 
 /// A journal in memory that fails when told to.
 final class FakeJournal: Journal {
     struct Content {
+        var id: JournalID
+        /// What was read of state topics, and what is left of it.
+        var states: [String: ReadState] = [:]
+        var remembered: [AccountID: [StateRecord]] = [:]
+        var answered: [SinkName: Progress] = [:]
+        /// The position before the first entry.
+        var base: Int64 = 0
         var beliefs: [AccountID: Belief] = [:]
         var entries: [JournalEntry] = []
         var events: [ConnectionEvent] = []
@@ -27,13 +35,13 @@ final class FakeJournal: Journal {
     static let full = JournalFailure(
         kind: .full, code: "full", reason: "there is no room on the disk")
 
-    let id: JournalID
-    let content = Lock(Content())
+    var id: JournalID { content.withLock { $0.id } }
+    let content: Lock<Content>
     private let register: FakeRegister
 
     init(_ register: FakeRegister, id: String = "journal-1") {
         self.register = register
-        self.id = JournalID(id)
+        content = Lock(Content(id: JournalID(id)))
     }
 
     /// The disk is full, or has room again.
@@ -86,14 +94,17 @@ final class FakeJournal: Journal {
 
     func head() throws(JournalFailure) -> JournalPosition { content.withLock { $0.head } }
 
-    func tail() throws(JournalFailure) -> JournalPosition { JournalPosition(1) }
+    func tail() throws(JournalFailure) -> JournalPosition {
+        content.withLock { $0.entries.first?.position ?? JournalPosition($0.head.number + 1) }
+    }
 
     func entries(
         after position: JournalPosition, limit: Int, bytes: Int
     ) throws(JournalFailure) -> [JournalEntry] {
         try content.withLock { (content) throws(JournalFailure) in
             if let failure = content.readFailure { throw failure }
-            return Array(content.entries.dropFirst(Int(position.number)).prefix(limit))
+            return Array(
+                content.entries.drop { $0.position <= position }.prefix(limit))
         }
     }
 
@@ -126,8 +137,62 @@ final class FakeJournal: Journal {
     }
 }
 
+extension FakeJournal: RenewableJournal {
+    func answered() throws(JournalFailure) -> [SinkName: Progress] {
+        content.withLock { $0.answered }
+    }
+
+    func remembered(of account: AccountID) throws(JournalFailure) -> [StateRecord] {
+        content.withLock { $0.beliefs[account] == nil ? $0.remembered[account] ?? [] : [] }
+    }
+
+    func forgetStates() throws(JournalFailure) { content.withLock { $0.states = [:] } }
+
+    func keep(_ states: [ReadState]) throws(JournalFailure) {
+        content.withLock { content in
+            for state in states {
+                content.states[StateRecord.key(state.account, state.connection)] = state
+            }
+        }
+    }
+
+    func renew(
+        _ renewal: JournalRenewal,
+        begin: (AccountID, _ incarnation: Int64, [StateRecord]) -> (Belief, [NewEntry])
+    ) throws(JournalFailure) -> JournalID {
+        try content.withLock { (content) throws(JournalFailure) in
+            if let failure = content.commitFailure { throw failure }
+            let head = content.head
+            content.base = head.number
+            content.id = JournalID(content.id.text + "+")
+            content.entries.removeAll { $0.position > renewal.kept }
+            content.beliefs = [:]
+            content.marks = [:]
+            content.places = [:]
+            for sink in renewal.eventSinks { content.places[sink] = head }
+            content.answered = renewal.answered
+            var read: [AccountID: [StateRecord]] = [:]
+            for state in content.states.values {
+                guard let value = state.value,
+                    let record = (try? JSONValue(parsing: value)).flatMap({ StateRecord(json: $0) })
+                else { continue }
+                read[state.account, default: []].append(record)
+            }
+            for (account, incarnation) in renewal.accounts {
+                let (belief, entries) = begin(account, incarnation, read[account] ?? [])
+                content.beliefs[account] = belief
+                content.lastEpoch = max(content.lastEpoch, belief.head.epoch)
+                for entry in entries { content.append(entry) }
+                read[account] = nil
+            }
+            content.remembered = read
+            return content.id
+        }
+    }
+}
+
 extension FakeJournal.Content {
-    var head: JournalPosition { JournalPosition(Int64(entries.count)) }
+    var head: JournalPosition { max(entries.last?.position ?? .start, JournalPosition(base)) }
 
     mutating func apply(_ write: BeliefWrite, to account: AccountID) {
         switch write {
@@ -150,7 +215,7 @@ extension FakeJournal.Content {
         }
         entries.append(
             JournalEntry(
-                position: JournalPosition(Int64(entries.count + 1)), account: entry.account,
+                position: JournalPosition(head.number + 1), account: entry.account,
                 event: entry.event.map { EventFacts($0) }, body: entry.event?.serialized(),
                 state: entry.state,
                 previousNumbers: Dictionary(

@@ -32,11 +32,11 @@ final class FakePublisher: Publisher {
         kind: .unavailable, code: "_TRANSPORT", reason: "the broker is away")
 
     let state = Lock(State())
-    private let journal: JournalID
+    private let journal: FakeJournal
     private let remembers: Bool
 
     /// - Parameter remembers: keeps progress records, as exactly-once does.
-    init(journal: JournalID, remembers: Bool) {
+    init(journal: FakeJournal, remembers: Bool) {
         self.journal = journal
         self.remembers = remembers
     }
@@ -87,7 +87,7 @@ final class FakePublisher: Publisher {
             state.records[part.sink, default: []] += part.messages
             guard !part.isFilling else { continue }
             state.progress[part.sink] = Progress(
-                journal: journal, position: part.place, eventID: part.eventID, epoch: 0,
+                journal: journal.id, position: part.place, eventID: part.eventID, epoch: 0,
                 instance: "this")
         }
     }
@@ -98,6 +98,20 @@ final class FakePublisher: Publisher {
         let records = state.withLock { $0.records[sink] ?? [] }
         let last = Dictionary(records.map { ($0.key, $0.value) }) { _, later in later }
         return Set(last.filter { $0.value != nil && isOurs($0.key) }.keys)
+    }
+
+    func states(
+        of sink: SinkName, _ body: (HeldState) throws(PublishFailure) -> Void
+    ) throws(PublishFailure) {
+        let (records, trouble) = state.withLock { ($0.records[sink] ?? [], $0.trouble) }
+        for record in records {
+            try body(
+                HeldState(
+                    key: record.key, value: record.value, partition: 0,
+                    writtenAt: record.position.number))
+        }
+        // It goes away in the midst of it.
+        if let trouble { throw trouble }
     }
 
     func probe() throws(PublishFailure) {

@@ -23,7 +23,7 @@ final class Stage {
     init(remembers: Bool = true) {
         register = FakeRegister()
         journal = FakeJournal(register)
-        publisher = FakePublisher(journal: journal.id, remembers: remembers)
+        publisher = FakePublisher(journal: journal, remembers: remembers)
         transport = FakeTransport(world)
         self.remembers = remembers
         sinks = [
@@ -44,20 +44,30 @@ final class Stage {
         register.add(try account(id), key: "key-of-\(id)", paused: paused)
     }
 
+    /// Where entries go.
+    var routes: [Route] {
+        let sorts = Dictionary(
+            uniqueKeysWithValues: sinks.map { ($0.name, $0.role == .state ? "state" : "kafka") })
+        return [
+            Route(publisher: publisher, sinks: sinks, sorts: sorts, remembersPlaces: remembers)
+        ]
+    }
+
+    var log: RelayLog { RelayLog { [lines] line in lines.withLock { $0.append(line) } } }
+
+    /// What begins the journal anew.
+    func renewal() -> Renewal {
+        Renewal(
+            settings: settings, journal: journal, register: register, routes: routes, log: log)
+    }
+
     /// A relay over what is there; a new one over the same journal is a restart.
     func relay() throws -> Relay {
         transport = FakeTransport(world)
-        let log = RelayLog { [lines] line in lines.withLock { $0.append(line) } }
-        let sorts = Dictionary(
-            uniqueKeysWithValues: sinks.map { ($0.name, $0.role == .state ? "state" : "kafka") })
         return try Relay(
             Relay.Parts(
                 settings: settings, journal: journal, register: register, transport: transport,
-                routes: [
-                    Route(
-                        publisher: publisher, sinks: sinks, sorts: sorts,
-                        remembersPlaces: remembers)
-                ], log: log))
+                routes: routes, log: log))
     }
 
     /// Runs a relay for the length of the call, and stops it.

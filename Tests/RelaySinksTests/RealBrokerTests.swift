@@ -169,6 +169,22 @@ import Testing
         #expect(try publisher.open()[lax.state]?.position == JournalPosition(50))
         #expect(try lax.positions().values.flatMap(\.self).sorted() == Array(1...50))
     }
+
+    @Test func `what a state topic holds is read back, tombstones too, even when it is closed`()
+        throws
+    {
+        let publisher = pipeline.publisher()
+        _ = try publisher.open()
+        try publisher.publish(pipeline.run(1...7))
+        publisher.close(within: .seconds(5))
+        var held: [HeldState] = []
+        try publisher.states(of: pipeline.state) { held.append($0) }
+        #expect(held.count == 7)
+        #expect(held.filter { $0.value == nil }.map(\.key) == ["acct_2/conn"])
+        #expect(held.allSatisfy { $0.writtenAt > 1_700_000_000_000 })
+        let keys = try publisher.heldKeys(of: pipeline.state) { $0 != "acct_0/conn" }
+        #expect(keys == ["acct_1/conn", "acct_3/conn", "acct_4/conn"])
+    }
 }
 
 /// Collects notes from any thread.

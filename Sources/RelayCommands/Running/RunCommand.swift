@@ -25,12 +25,21 @@ enum RunCommand {
 
             With --once: exit 0 when every account was read, 1 when some were not, 69 when
             none was or what was found could not be delivered.
+
+            A journal that was lost, or restored from an older copy, is noticed from what
+            the broker remembers: every account then begins a new epoch with
+            account.resynced, and what is believed is read back from the state topic. A
+            journal that is neither, while another one has published under this name, is
+            refused (exit 78): put the right file back, or let it take over.
             """,
         arguments: [ArgumentSpec(name: "PIPELINE", help: "The pipeline file.")],
         options: [
             OptionSpec(
                 name: "--once",
-                help: "One walk of every account, deliver, exit. Confirmations go on next time.")
+                help: "One walk of every account, deliver, exit. Confirmations go on next time."),
+            OptionSpec(
+                name: "--take-over",
+                help: "Let this journal take the place of another that published under this name."),
         ],
         run: run)
 
@@ -42,11 +51,14 @@ enum RunCommand {
         let running = try Signals.guardingStart { () throws(CommandError) in
             try RunningRelay(workshop, log: .standardError, terminal: terminal)
         }
-        if arguments.has("--once") { return try once(running) }
-        return try serve(running, terminal: terminal)
+        let renewing = Renewing(takesOver: arguments.has("--take-over"), terminal: terminal)
+        if arguments.has("--once") { return try once(running, renewing) }
+        return try serve(running, renewing, terminal: terminal)
     }
 
-    private static func once(_ running: RunningRelay) throws(CommandError) -> ExitCode {
+    private static func once(
+        _ running: RunningRelay, _ renewing: Renewing
+    ) throws(CommandError) -> ExitCode {
         try running.start(once: true, serves: false)
         let ended = Lock<Relay.OnceResult?>(nil)
         let thread = OSThread(name: "once") {
@@ -62,6 +74,12 @@ enum RunCommand {
         }
         thread.join()
         let failure = running.relay.failure(within: .zero)
+        if let failure, signals == 0 {
+            var renewing = renewing
+            guard let next = try renewing.renew(running, after: failure, patience: oncePatience)
+            else { return .ok }
+            return try once(next, renewing)
+        }
         running.close()
         if let failure { throw CommandError(failure) }
         guard let result = ended.withLock({ $0 }) else { return .failure }
@@ -79,8 +97,9 @@ enum RunCommand {
     }
 
     private static func serve(
-        _ running: RunningRelay, terminal: Terminal
+        _ first: RunningRelay, _ renewing: Renewing, terminal: Terminal
     ) throws(CommandError) -> ExitCode {
+        var (running, renewing) = (first, renewing)
         try running.start(once: false, serves: true)
         running.assembly.log.note(
             .info, "run", "trax-relay \(RelayVersion.text) runs",
@@ -93,8 +112,11 @@ enum RunCommand {
         var reload: OSThread?
         while true {
             if let failure = running.relay.failure(within: .zero) {
-                running.stop(within: .seconds(2))
-                throw CommandError(failure)
+                reload?.join()
+                guard let next = try renewing.renew(running, after: failure) else { return .ok }
+                running = next
+                try running.start(once: false, serves: true)
+                progress = RoundProgress(terminal: terminal)
             }
             progress.show(running.relay.status.poll)
             switch Signals.wait(.milliseconds(200)) {
@@ -102,7 +124,9 @@ enum RunCommand {
             case .hangUp:
                 // A long import must not keep a stop waiting, and two must not overlap.
                 reload?.join()
-                reload = OSThread(name: "reload") { running.reload(terminal: terminal) }
+                reload = OSThread(name: "reload") { [running] in
+                    running.reload(terminal: terminal)
+                }
             case .terminate, .interrupt:
                 stop(running)
                 return .ok
@@ -127,7 +151,7 @@ enum RunCommand {
         }
     }
 
-    private static func code(of signal: Signals.Received) -> ExitCode {
+    static func code(of signal: Signals.Received) -> ExitCode {
         signal == .terminate ? .terminated : .interrupted
     }
 

@@ -15,7 +15,10 @@ final class RunningRelay: Sendable {
     let assembly: Assembly
     let relay: Relay
     let register: AccountRegister
+    private let workshop: Workshop
+    private let lock: JournalLock
     private let journal: SQLiteJournal
+    private let routes: [Route]
     private let holds: HoldBook
     private let embedded: EmbeddedBroker?
     private let server = Lock<HTTPServer?>(nil)
@@ -33,10 +36,12 @@ final class RunningRelay: Sendable {
 
     /// Opens everything; nothing runs yet.
     ///
+    /// - Parameter held: the journal's lock, if it is held already.
     /// - Throws: exit 78 for what is wrong with files, secrets or the lock.
     init(
-        _ workshop: Workshop, log: RelayLog, terminal: Terminal
+        _ workshop: Workshop, log: RelayLog, terminal: Terminal, lock held: JournalLock? = nil
     ) throws(CommandError) {
+        self.workshop = workshop
         let pipeline = workshop.pipeline
         assembly = Assembly(pipeline: pipeline, log: log)
         let missing = pipeline.secretProblems()
@@ -46,7 +51,11 @@ final class RunningRelay: Sendable {
         let holds: HoldBook
         let lock: JournalLock
         do throws(JournalFailure) {
-            lock = try JournalLock(journal: pipeline.journal.sqlite)
+            if let held {
+                lock = held
+            } else {
+                lock = try JournalLock(journal: pipeline.journal.sqlite)
+            }
         } catch {
             throw CommandError(opening: error)
         }
@@ -59,15 +68,17 @@ final class RunningRelay: Sendable {
         } catch {
             throw CommandError(error)
         }
+        self.lock = lock
         self.journal = journal
         self.register = register
         self.holds = holds
         try AccountsImport.run(pipeline, into: register, log: log, terminal: terminal)
         embedded = try assembly.embeddedBroker()
+        routes = try assembly.routes(journal: journal, embedded: embedded)
         let parts = Relay.Parts(
             settings: assembly.settings, journal: journal, register: register, holds: holds,
             transport: try assembly.transport(),
-            routes: try assembly.routes(journal: journal, embedded: embedded), log: log)
+            routes: routes, log: log)
         do throws(JournalFailure) {
             relay = try Relay(parts)
         } catch {
@@ -129,6 +140,18 @@ final class RunningRelay: Sendable {
         let isDelivered = relay.stop(within: limit)
         close()
         return isDelivered
+    }
+
+    /// What begins the journal anew, once the relay is stopped.
+    func renewal() -> Renewal {
+        Renewal(
+            settings: assembly.settings, journal: journal, register: register, routes: routes,
+            log: assembly.log)
+    }
+
+    /// The same relay once more, on the journal as it is now; this one must be closed.
+    func again(terminal: Terminal) throws(CommandError) -> RunningRelay {
+        try RunningRelay(workshop, log: assembly.log, terminal: terminal, lock: lock)
     }
 
     /// Closes what is not the relay's own: HTTP, journal, embedded broker.

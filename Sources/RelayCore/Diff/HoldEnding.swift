@@ -86,7 +86,7 @@ extension Belief {
         head.lastSealed = list?.walk
         desk.publish(
             .accountResynced, kind: .resync, time: desk.decidedAt,
-            content: .account(.resynced(reason: HoldReason.wrongAccount.rawValue)),
+            content: .account(.resynced(reason: ResyncReason.wrongAccount.rawValue)),
             evidence: ["rule": "resynced: an operator says that the new list is the account's"],
             head: &head)
         let gone = Set(rows.keys).subtracting(list?.rows.map(\.id) ?? [])

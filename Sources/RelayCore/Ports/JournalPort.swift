@@ -254,6 +254,10 @@ public protocol Journal: AnyObject, Sendable {
     /// The belief of an account; nil when the journal never met it, or dropped it.
     func belief(of account: AccountID) throws(JournalFailure) -> Belief?
 
+    /// What a state topic held of an account when the journal was renewed, while the register does
+    /// not have the account yet.
+    func remembered(of account: AccountID) throws(JournalFailure) -> [StateRecord]
+
     /// The heads of all beliefs, for the start.
     func heads() throws(JournalFailure) -> [AccountID: BeliefHead]
 
@@ -284,8 +288,21 @@ public protocol Journal: AnyObject, Sendable {
     /// Moves places; a place that is nil is forgotten.
     func setPlaces(_ places: [SinkName: JournalPosition?]) throws(JournalFailure)
 
+    /// The same, and what brokers were told last of the sinks, in one.
+    ///
+    /// - Parameter told: the position of each progress record that was acknowledged last.
+    func setPlaces(
+        _ places: [SinkName: JournalPosition?], told: [SinkName: JournalPosition]
+    ) throws(JournalFailure)
+
+    /// What brokers were told last of the sinks, as far as it was saved.
+    func told() throws(JournalFailure) -> [SinkName: JournalPosition]
+
     /// All sinks that have a place.
     func places() throws(JournalFailure) -> [SinkName: JournalPosition]
+
+    /// What brokers remembered when the journal was renewed because of it.
+    func answered() throws(JournalFailure) -> [SinkName: Progress]
 
     /// The marks of the last sealed walks, as far as they were saved.
     func marks() throws(JournalFailure) -> [AccountID: SealMark]

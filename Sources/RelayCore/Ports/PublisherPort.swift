@@ -95,6 +95,31 @@ public struct Progress: Hashable, Sendable {
         self.epoch = epoch
         self.instance = instance
     }
+
+    /// Whether both tell of the same place, whichever process wrote them.
+    public func isSamePlace(as other: Progress) -> Bool {
+        journal == other.journal && position == other.position && eventID == other.eventID
+    }
+}
+
+/// A record of a state topic, as it was read back.
+public struct HeldState: Hashable, Sendable {
+    /// `account/connection`.
+    public var key: String
+    /// The value; nil is a tombstone.
+    public var value: [UInt8]?
+    /// Where it was: the records of one key come in order within a partition.
+    public var partition: Int32
+    /// When it was written, in milliseconds since 1970; tells which of two partitions is newer.
+    public var writtenAt: Int64
+
+    /// A record, field by field.
+    public init(key: String, value: [UInt8]?, partition: Int32, writtenAt: Int64) {
+        self.key = key
+        self.value = value
+        self.partition = partition
+        self.writtenAt = writtenAt
+    }
 }
 
 /// Why records did not go out.
@@ -153,6 +178,15 @@ public protocol Publisher: AnyObject, Sendable {
         of sink: SinkName, isOurs: (String) -> Bool
     ) throws(PublishFailure) -> Set<String>
 
+    /// Reads all that a state sink holds now, record by record, tombstones too.
+    ///
+    /// May be called when it is closed.
+    ///
+    /// - Parameter body: takes the records; what it throws ends the reading.
+    func states(
+        of sink: SinkName, _ body: (HeldState) throws(PublishFailure) -> Void
+    ) throws(PublishFailure)
+
     /// Publishes a run; returns when all of it is acknowledged (exactly-once: committed).
     func publish(_ run: Run) throws(PublishFailure)
 
@@ -170,4 +204,9 @@ extension Publisher {
     public func heldKeys(
         of sink: SinkName, isOurs: (String) -> Bool
     ) throws(PublishFailure) -> Set<String> { [] }
+
+    /// Nothing: a publisher that serves no state sink holds none.
+    public func states(
+        of sink: SinkName, _ body: (HeldState) throws(PublishFailure) -> Void
+    ) throws(PublishFailure) {}
 }

@@ -11,6 +11,7 @@ final class Reader {
     private let entries: Statement
     private let eventID: Statement
     private let allPlaces: Statement
+    private let remembered: Statement
 
     init(_ database: Database) throws(SQLiteError) {
         self.database = database
@@ -21,6 +22,7 @@ final class Reader {
             "SELECT \(Self.entryColumns) FROM entries WHERE position > ? ORDER BY position LIMIT ?")
         eventID = try database.prepare("SELECT event_id FROM entries WHERE position = ?")
         allPlaces = try database.prepare("SELECT sink, position FROM places")
+        remembered = try database.prepare("SELECT record FROM remembered WHERE account = ?")
     }
 
     /// What `entry(_:)` reads.
@@ -100,6 +102,38 @@ final class Reader {
             places[SinkName(row.text(0))] = JournalPosition(row.integer(1))
         }
         return places
+    }
+
+    func told() throws -> [SinkName: JournalPosition] {
+        var told: [SinkName: JournalPosition] = [:]
+        try database.prepare("SELECT sink, position FROM told").each { row in
+            told[SinkName(row.text(0))] = JournalPosition(row.integer(1))
+        }
+        return told
+    }
+
+    func remembered(of account: AccountID) throws -> [StateRecord] {
+        var records: [StateRecord] = []
+        try remembered.each(.text(account.text)) { row in
+            guard let record = try StateRecord(json: JSONValue(parsing: row.blob(0))) else {
+                throw Self.damaged("what is remembered of account \(account)")
+            }
+            records.append(record)
+        }
+        return records
+    }
+
+    func answered() throws -> [SinkName: Progress] {
+        var answered: [SinkName: Progress] = [:]
+        let select = try database.prepare(
+            "SELECT sink, journal, position, event_id, epoch, instance FROM answered")
+        try select.each { row in
+            answered[SinkName(row.text(0))] = Progress(
+                journal: JournalID(row.text(1)), position: JournalPosition(row.integer(2)),
+                eventID: row.textOrNil(3).map { EventID($0) }, epoch: row.integer(4),
+                instance: row.text(5))
+        }
+        return answered
     }
 
     func marks() throws -> [AccountID: SealMark] {

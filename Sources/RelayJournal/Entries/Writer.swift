@@ -8,8 +8,10 @@ internal import SQLite
 final class Writer {
     let database: Database
     /// The position of the newest entry.
-    private(set) var head: JournalPosition
-    private var lastEpoch: Int64
+    var head: JournalPosition
+    var lastEpoch: Int64
+    /// Whether the journal was renewed: it takes nothing before it is opened anew.
+    var isOver = false
     private let insertEntry: Statement
     private let putHead: Statement
     private let putRow: Statement
@@ -20,15 +22,20 @@ final class Writer {
     private let number: Statement
     private let putNumber: Statement
     private let forget: Statement
-    private let putCounter: Statement
-    private let putPlace: Statement
+    let putCounter: Statement
+    let putPlace: Statement
     private let dropPlace: Statement
+    private let putTold: Statement
+    private let dropTold: Statement
     private let putHold: Statement
     private let dropHold: Statement
     private let dropOrder: Statement
+    private let dropRemembered: Statement
     private let marks: MarkTable
     /// Accounts that have, or had since the start, an open hold: only these are looked for.
     private var held: Set<AccountID> = []
+    /// Whether anything is remembered of accounts that are met only now.
+    private let remembers: Bool
 
     init(_ database: Database) throws {
         self.database = database
@@ -66,10 +73,15 @@ final class Writer {
         putPlace = try database.prepare(
             "INSERT INTO places VALUES (?1, ?2) ON CONFLICT(sink) DO UPDATE SET position = ?2")
         dropPlace = try database.prepare("DELETE FROM places WHERE sink = ?")
+        putTold = try database.prepare(
+            "INSERT INTO told VALUES (?1, ?2) ON CONFLICT(sink) DO UPDATE SET position = ?2")
+        dropTold = try database.prepare("DELETE FROM told WHERE sink = ?")
         putHold = try database.prepare(
             "INSERT INTO holds VALUES (?1, ?2) ON CONFLICT(account) DO UPDATE SET hold = ?2")
         dropHold = try database.prepare("DELETE FROM holds WHERE account = ?")
         dropOrder = try database.prepare("DELETE FROM orders WHERE number = ?")
+        dropRemembered = try database.prepare("DELETE FROM remembered WHERE account = ?")
+        remembers = try database.integer("SELECT EXISTS(SELECT 1 FROM remembered)") != 0
         marks = try MarkTable(database)
         try database.prepare("SELECT account FROM holds").each { row in
             if let account = AccountID(row.text(0)) { held.insert(account) }
@@ -79,6 +91,7 @@ final class Writer {
     /// Writes a batch in one transaction; nothing of it stays when anything fails.
     func commit(_ batch: JournalBatch) throws -> JournalPosition {
         guard !batch.isEmpty else { return head }
+        try refuseWhenOver()
         var position = head
         var epoch = lastEpoch
         try database.transaction {
@@ -114,24 +127,32 @@ final class Writer {
         return position
     }
 
-    func setPlaces(_ places: [SinkName: JournalPosition?]) throws {
+    func setPlaces(
+        _ places: [SinkName: JournalPosition?], told: [SinkName: JournalPosition]
+    ) throws {
+        try refuseWhenOver()
         try withoutWaiting {
             for (sink, place) in places {
                 if let place {
                     try putPlace.run(.text(sink.text), .integer(place.number))
                 } else {
                     try dropPlace.run(.text(sink.text))
+                    try dropTold.run(.text(sink.text))
                 }
+            }
+            for (sink, position) in told {
+                try putTold.run(.text(sink.text), .integer(position.number))
             }
         }
     }
 
     func saveMarks(_ new: [AccountID: SealMark]) throws {
+        try refuseWhenOver()
         try withoutWaiting { try marks.save(new) }
     }
 
     /// A transaction whose end does not wait for the disk; the next one that does brings it along.
-    private func withoutWaiting(_ body: () throws -> Void) throws {
+    func withoutWaiting(_ body: () throws -> Void) throws {
         try database.execute("PRAGMA synchronous = NORMAL")
         do {
             try database.transaction(body)
@@ -142,11 +163,12 @@ final class Writer {
         try database.execute("PRAGMA synchronous = FULL")
     }
 
-    private func put(
+    func put(
         _ head: BeliefHead, _ rows: [ConnectionID: BelievedRow?], of account: AccountID
     ) throws {
         let name = SQLValue.text(account.text)
         try putHead.run(name, .blob(head.json.serialized()))
+        if remembers { try dropRemembered.run(name) }
         if let hold = head.hold {
             held.insert(account)
             try putHold.run(name, .text(hold.id.text))
@@ -169,7 +191,7 @@ final class Writer {
         try marks.drop(account)
     }
 
-    private func put(_ entry: NewEntry, at position: JournalPosition) throws {
+    func put(_ entry: NewEntry, at position: JournalPosition) throws {
         let facts = entry.event.map { EventFacts($0) }
         try insertEntry.run(
             .integer(position.number), .text(entry.account.text),

@@ -11,7 +11,7 @@ struct Schema {
     static let applicationID: Int64 = 0x5452_5852
 
     /// The schema of this version of the relay.
-    static let current = Schema(migrations: [version1, version2])
+    static let current = Schema(migrations: [version1, version2, version3])
 
     /// The nth leads from version n to n + 1; version 0 is an empty file.
     let migrations: [String]
@@ -159,5 +159,37 @@ struct Schema {
             action TEXT NOT NULL,
             ordered_at INTEGER NOT NULL
         ) STRICT;
+        """
+
+    /// The third: what a renewal reads of state topics, what is left of it for accounts that are
+    /// not yet in the register, what brokers remembered of the journal before, and what they were
+    /// told last.
+    private static let version3 = """
+        CREATE TABLE reading(
+            account TEXT NOT NULL,
+            connection TEXT NOT NULL,
+            partition INTEGER NOT NULL,
+            written_at INTEGER NOT NULL,
+            record BLOB,
+            PRIMARY KEY(account, connection)
+        ) STRICT, WITHOUT ROWID;
+        CREATE TABLE remembered(
+            account TEXT NOT NULL,
+            connection TEXT NOT NULL,
+            record BLOB NOT NULL,
+            PRIMARY KEY(account, connection)
+        ) STRICT, WITHOUT ROWID;
+        CREATE TABLE answered(
+            sink TEXT PRIMARY KEY,
+            journal TEXT NOT NULL,
+            position INTEGER NOT NULL,
+            event_id TEXT,
+            epoch INTEGER NOT NULL,
+            instance TEXT NOT NULL
+        ) STRICT, WITHOUT ROWID;
+        CREATE TABLE told(
+            sink TEXT PRIMARY KEY,
+            position INTEGER NOT NULL
+        ) STRICT, WITHOUT ROWID;
         """
 }

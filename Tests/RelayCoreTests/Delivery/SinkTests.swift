@@ -109,60 +109,6 @@ import Testing
     private let quiet = entry(8, nil)
 }
 
-@Suite struct ReconciliationTests {
-    private static let event = EventID("a")
-
-    private func decide(
-        journal: String = "mine", position: Int64 = 10, published: EventID? = event,
-        there: EventID? = event, head: Int64 = 20, place: Int64 = 8, isEmpty: Bool = false,
-        tail: Int64? = 1
-    ) -> Reconciliation {
-        Reconciliation.decide(
-            progress: Progress(
-                journal: JournalID(journal), position: JournalPosition(position),
-                eventID: published, epoch: 1, instance: "i"),
-            journal: JournalID("mine"), head: JournalPosition(head), place: JournalPosition(place),
-            isEmpty: isEmpty, eventThere: there, tail: tail.map { JournalPosition($0) })
-    }
-
-    private func resume(_ place: Int64) -> Reconciliation { .resume(JournalPosition(place)) }
-
-    @Test func `nothing remembered: start at the place in the journal`() {
-        let decision = Reconciliation.decide(
-            progress: nil, journal: JournalID("mine"), head: JournalPosition(20),
-            place: JournalPosition(8), isEmpty: false, eventThere: nil)
-        #expect(decision == resume(8))
-    }
-
-    @Test func `the same journal with the event there: after the further of both places`() {
-        #expect(decide() == resume(10))
-        #expect(decide(place: 12) == resume(12))
-        #expect(decide(position: 20) == resume(20), "at the head")
-    }
-
-    @Test func `the event there was pruned since: the same`() {
-        #expect(decide(there: nil, tail: 15) == resume(10))
-        #expect(decide(there: nil, tail: nil) == resume(10))
-    }
-
-    @Test func `a state record alone stands at the place, here as there`() {
-        #expect(decide(published: nil, there: nil) == resume(10))
-        #expect(decide(position: 0, published: nil, there: nil, place: 0) == resume(0))
-    }
-
-    @Test func `further than the journal's head, or another event there: restored`() {
-        #expect(decide(position: 21, there: nil) == .restored)
-        #expect(decide(there: EventID("b")) == .restored)
-        #expect(decide(published: nil) == .restored, "an event where there was none")
-        #expect(decide(there: nil, tail: 10) == .restored, "none where there was an event")
-    }
-
-    @Test func `another journal: lost when this one is empty, else foreign`() {
-        #expect(decide(journal: "other", there: nil, head: 0, place: 0, isEmpty: true) == .lost)
-        #expect(decide(journal: "other") == .foreign)
-    }
-}
-
 extension AccountID: ExpressibleByStringLiteral {
     /// The account of that id.
     public init(stringLiteral text: String) {

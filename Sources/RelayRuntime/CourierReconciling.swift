@@ -1,0 +1,101 @@
+internal import ConnectionEvents
+internal import RelayCore
+internal import Threading
+
+// Where the sinks of a courier go on once their broker has told what it remembers.
+
+extension Courier {
+    /// What came of comparing a broker's memory with the journal.
+    struct Reconciled {
+        var places: [SinkName: JournalPosition] = [:]
+        /// Places that the broker must be told before anything else.
+        var claims: [Run.Part] = []
+        /// The oldest entry that is still there.
+        var tail: JournalPosition
+    }
+
+    /// Where each sink goes on (the table of DESIGN 4).
+    ///
+    /// A sink that is new to the journal has its place at the head, which progress of before its
+    /// removal is not beyond; what is published from then on is, and counts when it is opened anew.
+    ///
+    /// - Throws: `misconfigured` where what the broker remembers does not fit the journal; what it
+    ///   is stands in `status`.
+    func reconcile(
+        _ progress: [SinkName: Progress], lanes: [Delivery.Lane], head: JournalPosition
+    ) throws(PublishFailure) -> Reconciled {
+        var result: Reconciled
+        var decisions: [SinkName: Reconciliation] = [:]
+        do throws(JournalFailure) {
+            let isEmpty = head == .start ? try journal.heads().isEmpty : false
+            let answered = try journal.answered()
+            let toldLast = try journal.told()
+            let fresh = status.withLock { $0.fresh }
+            result = Reconciled(tail: try journal.tail())
+            for lane in lanes {
+                let sink = lane.plan.name
+                let told = progress[sink]
+                var known = Reconciliation.Known(
+                    journal: journal.id, head: head, tail: result.tail, isEmpty: isEmpty,
+                    place: lane.place, isFresh: fresh.contains(sink), told: toldLast[sink],
+                    answered: answered[sink])
+                if let told { known.eventThere = try journal.eventID(at: told.position) }
+                let decision = Reconciliation.decide(progress: told, known: known)
+                decisions[sink] = decision
+                switch decision {
+                case .resume(let place): result.places[sink] = place
+                case .claim(let place):
+                    result.places[sink] = place
+                    // A state sink is filled first, and tells its place then.
+                    if lane.plan.role == .state, known.isFresh { continue }
+                    result.claims.append(
+                        Run.Part(
+                            sink: sink, messages: [], place: place,
+                            eventID: try journal.eventID(at: place)))
+                case .restored, .lost, .foreign: break
+                }
+            }
+        } catch {
+            throw PublishFailure(kind: .unavailable, code: error.code, reason: error.reason)
+        }
+        if let misfit = Misfit(decisions, progress: progress) {
+            status.withLock { $0.misfit = misfit }
+            throw failure(misfit)
+        }
+        return result
+    }
+
+    /// Publishes, and takes note of the places that the other side has thereby been told.
+    func tell(_ run: Run) throws(PublishFailure) {
+        try route.publisher.publish(run)
+        status.withLock { status in
+            for part in run.parts where !part.isFilling { status.told[part.sink] = part.place }
+        }
+    }
+
+    private func failure(_ misfit: Misfit) -> PublishFailure {
+        let told = misfit.progress[misfit.sink]
+        let place = "\(misfit.sink) up to position \(told.map { "\($0.position)" } ?? "?")"
+        let who = told?.journal.text ?? "?"
+        let reason: String
+        switch misfit.cause {
+        case .lost:
+            reason =
+                "topic \(name).progress says that journal \(who) has published to \(place), and"
+                + " this one (\(journal.id)) is empty: the journal was lost"
+        case .restored:
+            reason =
+                "topic \(name).progress says that this journal (\(journal.id)) has published to"
+                + " \(place), but its history ends before that or is another: an older copy of it"
+                + " was put back"
+        case .foreign:
+            reason =
+                "topic \(name).progress says that another journal (\(who)) has published to"
+                + " \(place); this one is \(journal.id), and is not empty. If another relay runs"
+                + " as \(name), leave it or stop it; if the right journal file is elsewhere, put it"
+                + " back; else `trax-relay run --take-over` lets this journal take its place:"
+                + " every account then gets a new epoch"
+        }
+        return PublishFailure(kind: .misconfigured, code: "progress_misfit", reason: reason)
+    }
+}

@@ -1,0 +1,219 @@
+import ConnectionEvents
+import RelayCore
+import Testing
+import Threading
+
+@testable import RelayRuntime
+
+@Suite struct RenewalTests {
+    /// A relay that has told of a change of `a`, and is stopped.
+    private func begin(_ stage: Stage) throws {
+        try stage.add("a", ["c1": "active", "c2": "active", "c3": "active"])
+        try stage.add("b", ["d1": "expired"])
+        try stage.run { _ in
+            try eventually("baselines") {
+                stage.journal.belief("a") != nil && stage.journal.belief("b") != nil
+            }
+            stage.world.set("key-of-a", "c1", "expired")
+            try eventually("told") { try stage.delivered("a") == ["connection.failing"] }
+        }
+    }
+
+    /// The journal file is gone; another one has the accounts of the file.
+    private func lose(_ stage: Stage) {
+        stage.journal.content.withLock { content in
+            content = FakeJournal.Content(id: JournalID("journal-2"))
+        }
+    }
+
+    /// Runs it until it finds that its journal does not fit, renews it, and says what it was.
+    private func renew(_ stage: Stage) throws -> Misfit {
+        let relay = try stage.relay()
+        try relay.start()
+        _ = try #require(relay.failure(within: .seconds(60)))
+        relay.stop(within: .seconds(10))
+        let misfit = try #require(relay.misfit)
+        if misfit.cause != .foreign { try stage.renewal().run(misfit) }
+        return misfit
+    }
+
+    private func events(_ stage: Stage, _ id: String) throws -> [ConnectionEvent] {
+        try stage.publisher.values("events").map { try ConnectionEvent(parsing: Array($0.utf8)) }
+            .filter { $0.account.text == id }
+    }
+
+    @Test func `a lost journal goes on from the state topic, in a new epoch`() throws {
+        let stage = Stage()
+        try begin(stage)
+        let old = try #require(try events(stage, "a").last?.epoch)
+        lose(stage)
+        stage.world.set("key-of-a", "c1", "active")
+        stage.world.set("key-of-a", "c2", "revoked")
+        stage.world.put("key-of-a", ["c1": "active", "c2": "revoked"])
+        let asked = stage.world.asked("key-of-a")
+        #expect(try renew(stage).cause == .lost)
+        #expect(stage.world.asked("key-of-a") == asked, "nothing is walked before it is mended")
+        try stage.run { _ in
+            try eventually("told") { try events(stage, "a").count == 5 }
+        }
+        let told = try events(stage, "a").dropFirst()
+        #expect(
+            told.map(\.type) == [.accountResynced, .repaired, .failing, .unlinked])
+        #expect(told.map(\.sequence) == [1, 2, 3, 4])
+        #expect(Set(told.map(\.epoch)).count == 1)
+        #expect(try #require(told.first).epoch > old)
+        #expect(try events(stage, "b").map(\.type) == [.accountResynced])
+        // The broker knows the renewed journal now.
+        let progress = stage.publisher.state.withLock { $0.progress[Stage.events] }
+        #expect(progress?.journal == stage.journal.id)
+        try stage.run { _ in try stage.walks(2, of: "key-of-a") }
+        #expect(try events(stage, "a").count == 5)
+    }
+
+    @Test func `a restored journal sends nothing that it still had to send`() throws {
+        let stage = Stage()
+        try begin(stage)
+        let backup = stage.journal.content.withLock { $0 }
+        try stage.run { _ in
+            stage.world.set("key-of-a", "c1", "active")
+            try eventually("told") { try stage.delivered("a").count == 2 }
+        }
+        stage.journal.content.withLock { $0 = backup }
+        // The broker is away, and the old journal goes on by itself for a while.
+        stage.publisher.leave(true)
+        try stage.run { _ in
+            try eventually("journaled") { stage.journal.events("a").count == 2 }
+        }
+        stage.publisher.leave(false)
+        let delivered = stage.publisher.values("events").count
+        #expect(try renew(stage).cause == .restored)
+        #expect(stage.publisher.values("events").count == delivered)
+        try stage.run { _ in try stage.walks(3, of: "key-of-a") }
+        let told = try events(stage, "a")
+        #expect(told.map(\.type) == [.failing, .repaired, .accountResynced])
+        #expect(told.last?.sequence == 1)
+        #expect(told.last?.content == .account(.resynced(reason: "restore")))
+    }
+
+    @Test func `a copy that differs by a state record alone is noticed too`() throws {
+        let stage = Stage()
+        try begin(stage)
+        // The last thing published is an event; here a quiet record stands at its place.
+        stage.journal.content.withLock { content in
+            content.entries[content.entries.count - 1].event = nil
+        }
+        #expect(try renew(stage).cause == .restored)
+    }
+
+    @Test func `another journal that is not empty is an operator's matter`() throws {
+        let stage = Stage()
+        try begin(stage)
+        stage.journal.content.withLock { $0.id = JournalID("another") }
+        let misfit = try renew(stage)
+        #expect(misfit.cause == .foreign)
+        #expect(stage.journal.id == JournalID("another"))
+        // Told to take over, it is treated like a restored one.
+        try stage.renewal().run(misfit)
+        try stage.run { _ in
+            try eventually("told") { try events(stage, "a").count == 2 }
+        }
+        #expect(try events(stage, "a").last?.content == .account(.resynced(reason: "restore")))
+    }
+
+    @Test func `who dies after the renewal goes on, and who dies before begins again`() throws {
+        let stage = Stage()
+        try begin(stage)
+        lose(stage)
+        // The state topic cannot be read to its end: nothing has changed.
+        let relay = try stage.relay()
+        try relay.start()
+        _ = relay.failure(within: .seconds(60))
+        relay.stop(within: .seconds(10))
+        let misfit = try #require(relay.misfit)
+        stage.publisher.leave(true)
+        let failure = try #require(throws: PublishFailure.self) {
+            try stage.renewal().run(misfit)
+        }
+        #expect(failure == FakePublisher.away)
+        #expect(stage.journal.content.withLock { $0.beliefs.isEmpty && $0.entries.isEmpty })
+        stage.publisher.leave(false)
+        #expect(try renew(stage).cause == .lost)
+        // Renewed, and the broker has not been told yet.
+        let id = stage.journal.id
+        for _ in 0..<2 {
+            stage.publisher.leave(true)
+            try stage.run { _ in
+                try eventually("tried") { stage.publisher.state.withLock { $0.opens } > 0 }
+            }
+            stage.publisher.leave(false)
+        }
+        try stage.run { _ in
+            try eventually("told") { try events(stage, "a").count == 2 }
+        }
+        #expect(stage.journal.id == id)
+    }
+
+    @Test func `without a state sink, or with one that was never whole, a quiet baseline`() throws {
+        for hasSink in [false, true] {
+            let stage = Stage()
+            if !hasSink { stage.sinks.removeLast() }
+            try begin(stage)
+            lose(stage)
+            if hasSink { stage.publisher.state.withLock { $0.progress[Stage.states] = nil } }
+            stage.world.put("key-of-a", ["c1": "active"])
+            #expect(try renew(stage).cause == .lost)
+            try stage.run { _ in
+                try eventually("baseline") { stage.journal.belief("a")?.head.isBaselined == true }
+                try stage.walks(2, of: "key-of-a")
+                try eventually("told") { try events(stage, "a").count == 2 }
+            }
+            #expect(try events(stage, "a").map(\.type) == [.failing, .accountResynced])
+        }
+    }
+
+    @Test func `an account that is in the register only later goes on from what is remembered`()
+        throws
+    {
+        let stage = Stage()
+        try begin(stage)
+        lose(stage)
+        let b = try account("b")
+        stage.register.remove(b)
+        stage.register.forget(b, try #require(stage.register[b]).incarnation)
+        #expect(try renew(stage).cause == .lost)
+        stage.world.put("key-of-b", ["d1": "active"])
+        try stage.run { relay in
+            try stage.walks(2, of: "key-of-a")
+            #expect(try events(stage, "b").isEmpty)
+            stage.register.add(b, key: "key-of-b")
+            relay.readRegister()
+            try eventually("told") { try events(stage, "b").count == 2 }
+        }
+        #expect(try events(stage, "b").map(\.type) == [.accountResynced, .repaired])
+    }
+
+    @Test func `a state sink is filled with the new epoch, and when its place was pruned`() throws {
+        let stage = Stage()
+        try begin(stage)
+        lose(stage)
+        #expect(try renew(stage).cause == .lost)
+        try stage.run { _ in
+            try eventually("filled") {
+                stage.publisher.state.withLock { $0.progress[Stage.states]?.journal }
+                    == stage.journal.id
+            }
+        }
+        let epoch = try #require(stage.journal.belief("a")).head.epoch
+        let last = stage.publisher.values("states").suffix(4)
+        #expect(last.allSatisfy { $0.contains("\"epoch\":\(epoch)") })
+        // Entries beyond its place are gone: what they said is told by filling.
+        let count = stage.publisher.values("states").count
+        stage.journal.content.withLock { content in
+            content.base = content.head.number + 5
+            content.entries = []
+        }
+        try stage.run { _ in
+            try eventually("filled") { stage.publisher.values("states").count == count + 4 }
+        }
+    }
+}
