@@ -30,6 +30,11 @@ public struct HTTPServerLimits: Sendable {
 /// `HTTPServerReply.later`. Without a body limit passed, a timeout or a malformed request the
 /// handler sees every request, of any method; 400, 413 and 431 are the server's own replies.
 @safe public final class HTTPServer: Sendable {
+    /// The version of the libmicrohttpd that was loaded (`MHD_get_version(3)`).
+    public static var libraryVersion: String {
+        unsafe MHD_get_version().map { unsafe String(cString: $0) } ?? "unknown"
+    }
+
     /// The port, also where 0 was asked for.
     public let port: UInt16
     private let house: House

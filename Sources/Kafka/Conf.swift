@@ -21,6 +21,20 @@ internal import CRdkafka
         return .configuration("\(property.name): \(said)", property: property.name)
     }
 
+    /// A property's value; nil where librdkafka has none of that name.
+    func value(of name: String) -> String? {
+        var size = 0
+        guard unsafe rd_kafka_conf_get(pointer, name, nil, &size) == RD_KAFKA_CONF_OK else {
+            return nil
+        }
+        var text = [CChar](repeating: 0, count: size + 1)
+        guard unsafe rd_kafka_conf_get(pointer, name, &text, &size) == RD_KAFKA_CONF_OK else {
+            return nil
+        }
+        return String(
+            decoding: text.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }, as: UTF8.self)
+    }
+
     /// Hands the configuration to a new client, which owns it from then on.
     consuming func makeClient(_ type: rd_kafka_type_t) throws(KafkaError) -> OpaquePointer {
         let (client, reason) = unsafe withReason { text, room in

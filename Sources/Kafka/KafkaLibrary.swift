@@ -5,6 +5,9 @@ public enum KafkaLibrary {
     /// The version as librdkafka writes it, `2.0.2`.
     public static var version: String { unsafe String(cString: rd_kafka_version_str()) }
 
+    /// What it was built with, as `gzip,snappy,ssl,sasl_scram` (`CONFIGURATION.md`).
+    public static var features: String { Conf().value(of: "builtin.features") ?? "unknown" }
+
     /// The version as a number that can be compared, `0x020002ff` for 2.0.2.
     ///
     /// Two hexadecimal digits each for major, minor, revision and pre-release (`ff` is a release).

@@ -5,7 +5,7 @@ extension RelayCommandLine {
             PollCommand.poll, PollCommand.list, EventsCommand.spec, ExplainCommand.spec,
             ReplayCommand.spec,
         ] + HoldCommands.all + [
-            SandboxCommand.spec, SimulateCommand.spec,
+            SandboxCommand.spec, SimulateCommand.spec, DoctorCommand.spec,
             SchemaCommand.event, SchemaCommand.pipeline,
         ]
 }

@@ -52,17 +52,15 @@ public struct ConfigurationError: Error, Hashable, Sendable {
     /// The problems in the order of their places; never empty.
     public let problems: [ConfigurationProblem]
 
-    /// The accounts file that a pipeline names in spite of its problems; nil where it names none.
-    ///
-    /// For a caller that wants to tell the problems of both files at once.
-    public let accountsFile: String?
+    /// What could be read of a pipeline in spite of its problems; nil for another file's.
+    public let readable: ReadableParts?
 
     /// Makes an error of at least one problem.
     public init(
-        _ kind: Kind, _ problems: [ConfigurationProblem], accountsFile: String? = nil
+        _ kind: Kind, _ problems: [ConfigurationProblem], readable: ReadableParts? = nil
     ) {
         precondition(!problems.isEmpty, "an error without a problem")
-        self.accountsFile = accountsFile
+        self.readable = readable
         self.kind = kind
         self.problems = problems.sorted()
     }

@@ -57,6 +57,11 @@ public final class SQLiteJournal: Journal {
         try reading { try $0.heads() }
     }
 
+    /// What is left of a belief that cannot be read.
+    public func remains(of account: AccountID) throws(JournalFailure) -> BeliefRemains {
+        try reading { try $0.remains(of: account) }
+    }
+
     /// Makes the batch durable, in one transaction, and returns the head after it.
     public func commit(_ batch: JournalBatch) throws(JournalFailure) -> JournalPosition {
         let head = try writing { try $0.commit(batch) }

@@ -55,7 +55,7 @@ extension Courier {
         var sinks = sinks
         switch failure.kind {
         case .refusedSink(let sink), .refusedRecord(let sink): sinks = [sink]
-        case .again, .reopen, .unavailable, .misconfigured, .takenOver: break
+        case .again, .reopen, .unavailable, .misconfigured, .takenOver, .gone: break
         }
         published.withLock { figures in
             for index in figures.indices where sinks.contains(figures[index].name) {

@@ -114,10 +114,17 @@ final class Judge: Sendable {
             } catch {
                 // One belief that cannot be read must not keep the others of its group.
                 noteFailing(error)
-                let isDamaged = error.kind == .unusable
-                setAside(
-                    job, as: isDamaged ? .failed(WalkFailure(error)) : .unwritten, &unread,
-                    &postponed)
+                guard error.kind == .unusable else {
+                    setAside(job, as: .unwritten, &unread, &postponed)
+                    continue
+                }
+                do throws(JournalFailure) {
+                    let end = try decideUnread(job, error, into: &batch, epochs: &epochs)
+                    if let end { judgements.append(end) }
+                    decided.append(job)
+                } catch {
+                    setAside(job, as: .failed(WalkFailure(error)), &unread, &postponed)
+                }
             }
         }
         do throws(JournalFailure) {

@@ -147,6 +147,50 @@ extension Judge {
         if job.slot != nil { batch.removals.append((job.account, job.incarnation)) }
     }
 
+    /// What becomes of a job whose belief is damaged: a walk has failed, and the account is walked
+    /// less and less often; a removal goes by what is left; the rest could change nothing.
+    func decideUnread(
+        _ job: JudgeJob, _ failure: JournalFailure, into batch: inout JournalBatch,
+        epochs: inout EpochSource
+    ) throws(JournalFailure) -> Judgement? {
+        switch job.matter {
+        case .reading, .refusal:
+            log.note(
+                .error, "belief",
+                "a belief is damaged, and its account is not judged: restore a backup, or remove"
+                    + " the account and add it again",
+                ["account": job.account.text])
+            throw failure
+        case .credential, .rules:
+            // The next walk that can be judged sees to both.
+            return nil
+        case .order(let order):
+            batch.ordersDone.append(order.number)
+            log.note(
+                .warning, "holds", "an order was refused: the account's belief is damaged",
+                ["account": order.account.text, "hold": order.hold.text])
+            return nil
+        case .removal:
+            let left = try journal.remains(of: job.account)
+            var belief = Belief(
+                meeting: job.account, epoch: epochs.next(at: clock.stamp()),
+                incarnation: job.incarnation, rules: settings.detection)
+            if let head = left.head { belief.head = head }
+            for id in left.connections {
+                belief.rows[id] = BelievedRow(
+                    shown: Connection(
+                        id: id, platform: nil, status: nil, health: .unrecognised,
+                        grantedScopes: nil),
+                    observedAt: clock.stamp(), recordedAt: 0)
+            }
+            remove(job, stored: belief, into: &batch, epochs: &epochs)
+            log.note(
+                .warning, "belief", "a damaged belief is taken away with its account",
+                ["account": job.account.text])
+            return job.slot.map { Judgement(slot: $0, .removed) }
+        }
+    }
+
     private func add(_ decision: Decision, of belief: Belief, into batch: inout JournalBatch) {
         batch.entries += decision.entries
         if let write = decision.write(of: belief) {

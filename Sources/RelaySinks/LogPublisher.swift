@@ -102,15 +102,19 @@ public final class LogPublisher: Publisher {
         }
     }
 
+    private static let gone = "nobody reads standard output, the log sink's, any more"
+
     private static func failure(_ code: Int32) -> PublishFailure {
         let (name, reason) =
             switch code {
-            case EPIPE: ("EPIPE", "nobody reads the output any more")
+            case EPIPE: ("EPIPE", "\(gone). What it has not taken stays in the journal")
             case EAGAIN: ("EAGAIN", "the output's reader has taken nothing for 30 seconds")
             case ECANCELED: ("ECANCELED", "the output was closed")
             case ENOSPC: ("ENOSPC", "there is no room for the output")
             default: ("EIO", "the output cannot be written (errno \(code))")
             }
-        return PublishFailure(kind: .unavailable, code: name, reason: reason)
+        // A pipe without a reader stays one: who ran us can give us another.
+        return PublishFailure(
+            kind: code == EPIPE ? .gone : .unavailable, code: name, reason: reason)
     }
 }

@@ -1,9 +1,16 @@
+internal import CYAML
+
 /// A YAML text that was read: its tree, and every mistake after which reading could go on.
 public struct YAMLDocument: Hashable, Sendable {
     /// The outermost node; nil where the text holds nothing but comments.
     public let root: YAMLNode?
     /// Keys that stand twice (the first counts), keys that are no text, and tags, in order.
     public let problems: [YAMLError]
+
+    /// The version of the libyaml that was loaded.
+    public static var libraryVersion: String {
+        unsafe yaml_get_version_string().map { unsafe String(cString: $0) } ?? "unknown"
+    }
 
     /// The most bytes of one text: 4 MiB.
     public static let sizeLimit = 4 << 20

@@ -16,9 +16,8 @@ from topics import shared_brokers
 COMMANDS = [["run"], ["check"], ["accounts"], ["accounts", "add"], ["accounts", "import"],
             ["accounts", "list"], ["accounts", "show"], ["accounts", "pause"],
             ["accounts", "resume"], ["accounts", "remove"], ["connections", "list"], ["poll"],
-            ["events"], ["explain"], ["replay"], ["sandbox"], ["quickstart"], ["schema"],
-            ["schema", "event"],
-            ["schema", "pipeline"]]
+            ["events"], ["explain"], ["replay"], ["doctor"], ["sandbox"], ["quickstart"],
+            ["schema"], ["schema", "event"], ["schema", "pipeline"]]
 
 
 @pytest.mark.parametrize("words", COMMANDS, ids=" ".join)

@@ -1,7 +1,10 @@
 """What supporters use: why an event was published, events delivered again, a file for a report."""
 import json
+import os
+import pathlib
+import subprocess
 
-from relay import Plain, wait_until
+from relay import Plain, binary, wait_until
 
 
 def exactly(count):
@@ -121,3 +124,54 @@ def test_a_replay_makes_no_topic_where_it_must_not_and_takes_no_compacted_one(ma
     code, _, err = relay.command("replay", "--to", f"{relay.name}.events", "--since", "1h",
                                  "--into-topic", f"{relay.name}.none")
     assert code == 78 and "does not exist" in err, err
+
+
+def test_a_log_sink_whose_reader_left_ends_the_relay_with_a_reason(make_relay, trax):
+    account = trax.account("a", rows=2)
+    relay = make_relay(sinks=[{"log": {}}], kafka=None).enlist(account).write()
+    relay.judged = False
+
+    def run():
+        return subprocess.Popen([binary(), "run", str(relay.pipeline)], stdout=subprocess.PIPE,
+                                stderr=subprocess.PIPE, text=True, start_new_session=True)
+    with run() as first:
+        account.wait_sealed(1)
+        wait_until(lambda: relay.http("/readyz")[0] == 200)
+        account.wait_sealed(1)
+        account.set("conn_00", status="expired")
+        line = json.loads(first.stdout.readline())
+        assert line["data"]["sequence"] == 1
+        first.stdout.close()
+        account.set("conn_01", status="expired")
+        assert first.wait(20) == 1
+        said = first.stderr.read()
+    assert "Error: nobody reads standard output" in said, said
+    # What nobody read is there for the next reader.
+    with run() as second:
+        assert json.loads(second.stdout.readline())["data"]["sequence"] == 2
+        second.terminate()
+        assert second.wait(20) == 0
+
+
+def test_a_bug_report_holds_what_helps_and_no_secret(make_relay, trax):
+    """That no key of an account is in it, the end of every test looks for."""
+    token = "canary-" + os.urandom(12).hex()
+    account = trax.account("a", rows=2)
+    relay = make_relay(http={"token": "env:CANARY_TOKEN"})
+    relay.environment["CANARY_TOKEN"] = token
+    relay.secrets.add(token)
+    relay.enlist(account).start()
+    relay.state.wait(exactly(2))
+    code, out, err = relay.command("doctor")
+    assert code == 0, err
+    [report] = relay.folder.glob("trax-relay-doctor-*.txt")
+    assert report.name in out and report.stat().st_mode & 0o777 == 0o600
+    text = report.read_text()
+    for part in ("exit code 0", "clock: agrees", "trax_relay_ready", '"ready"', "a relay runs on it",
+                 "http.token: env:CANARY_TOKEN", f"place of {relay.name}.events"):
+        assert part in text, (part, text)
+    assert relay.stop() == 0
+    pathlib.Path(relay.folder, "relay.db").write_bytes(b"")
+    code, out, _ = relay.command("doctor", "-o", "-")
+    assert code == 0 and "perhaps no relay runs" in out and "there is no journal" in out
+    relay.judged = False

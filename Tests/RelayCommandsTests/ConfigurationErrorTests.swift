@@ -1,3 +1,4 @@
+import Foundation
 import Testing
 
 @testable import RelayCommands
@@ -32,6 +33,36 @@ import Testing
             #expect(ending.err.contains("source"))
         }
         #expect(try door.files() == ["relay.yaml"])
+    }
+
+    @Test func `all files are told of at once: properties and accounts beside other mistakes`()
+        throws
+    {
+        let door = try Door()
+        let kafka = """
+            version: 1
+            source: { accounts: accounts.csv }
+            kafka:
+              brokers: "127.0.0.1:9"
+              properties: { compression.typo: lz4, sasl.mechanism: NONE }
+            sinks:
+              - kafka: { topic: events }
+
+            """
+        for (text, count) in [(kafka, 2), (kafka + "x: 1\n", 3)] {
+            try door.write(text, to: "relay.yaml")
+            try door.write("account,credential\na b,k\n", to: "accounts.csv")
+            let bad = door.run("events", "@")
+            #expect(bad.code == .configuration)
+            #expect(bad.err.contains("\(door.file):5:35: compression.typo"))
+            #expect(bad.err.contains("\(door.path)/accounts.csv:2"))
+            #expect(bad.err.hasPrefix("Error: \(count) problems"))
+            try FileManager.default.removeItem(atPath: "\(door.path)/accounts.csv")
+            let missing = door.run("events", "@")
+            #expect(missing.err.contains("\(door.file):2:21: the accounts file"))
+            #expect(missing.err.contains("compression.typo"))
+            #expect(missing.err.hasPrefix("Error: \(count) problems"))
+        }
     }
 
     @Test func `a pipeline that is not there is configuration`() throws {

@@ -30,7 +30,7 @@ import Testing
     @Test func `what ends delivery for good has its code`() {
         for (kind, code): (PublishFailure.Kind, ExitCode) in [
             (.misconfigured, .configuration), (.unavailable, .unavailable),
-            (.takenOver, .failure), (.again, .failure), (.reopen, .failure),
+            (.takenOver, .failure), (.gone, .failure), (.again, .failure), (.reopen, .failure),
         ] {
             #expect(CommandError(PublishFailure(kind: kind, code: "x", reason: "y")).code == code)
         }

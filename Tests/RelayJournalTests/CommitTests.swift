@@ -82,6 +82,22 @@ import Testing
         #expect(try journal.belief(of: a)?.rows == [c2: row(c2)])
     }
 
+    @Test func `of a damaged belief head and keys are left, as far as they can be read`() throws {
+        _ = try journal.commit(belief(7))
+        #expect(try journal.remains(of: a).head == head(epoch: 5, sequence: 7))
+        let database = try Database(path: folder.journal)
+        try database.execute("UPDATE rows SET row = x'00' WHERE connection = 'c1'")
+        #expect(throws: JournalFailure.self) { try journal.belief(of: a) }
+        var left = try journal.remains(of: a)
+        #expect(left.head == head(epoch: 5, sequence: 7))
+        #expect(left.connections.sorted() == [c1, c2])
+        try database.execute("UPDATE heads SET head = x'00'")
+        left = try journal.remains(of: a)
+        #expect(left.head == nil)
+        #expect(left.connections.sorted() == [c1, c2])
+        #expect(try journal.remains(of: account("none")).connections.isEmpty)
+    }
+
     @Test func `a dropped belief leaves nothing but its events`() throws {
         var batch = belief(1)
         batch.entries = [entry(a, c1, sequence: 1, numberedBy: [SinkName("s")])]

@@ -78,7 +78,7 @@ import Threading
         #expect(positions.count > 4)
     }
 
-    @Test(arguments: [PublishFailure.Kind.takenOver, .misconfigured])
+    @Test(arguments: [PublishFailure.Kind.takenOver, .misconfigured, .gone])
     func `what only an operator can mend ends the relay`(kind: PublishFailure.Kind) throws {
         let stage = Stage()
         try begin(stage)

@@ -391,6 +391,30 @@ import Threading
         #expect(bench.judge.published.withLock { $0.failure } == nil)
     }
 
+    @Test func `an account whose belief is damaged can be removed, and added again`() throws {
+        let bench = Bench()
+        try bench.add("a", ["c1": "active"])
+        try bench.start()
+        bench.settle()
+        let id = try account("a")
+        bench.journal.content.withLock { _ = $0.unreadable.insert(id) }
+        bench.register.remove(id)
+        try bench.readRegister()
+        try eventually("it is removed") {
+            bench.settle(1)
+            return bench.journal.types("a") == ["account.removed"]
+        }
+        #expect(bench.journal.belief("a") == nil)
+        bench.journal.content.withLock { $0.unreadable = [] }
+        try bench.add("a", ["c1": "active"])
+        try bench.readRegister()
+        try eventually("it is believed anew") {
+            bench.settle(1)
+            return bench.journal.belief("a") != nil
+        }
+        #expect(bench.journal.types("a") == ["account.removed"])
+    }
+
     @Test func `answers from before a restart are asked in the order in which they came`() throws {
         let bench = Bench()
         let past = RelayClock.wall.adding(.seconds(-3600))

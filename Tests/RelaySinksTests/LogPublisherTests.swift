@@ -77,14 +77,16 @@ import Testing
         #expect(pipe.take() == String(line.prefix(65536)))
     }
 
-    @Test func `a reader that left is unavailable, not the end of the process`() throws {
+    @Test func `a reader that left is gone for good, not the end of the process by a signal`()
+        throws
+    {
         let pipe = Pipe()
         let publisher = LogPublisher(descriptor: pipe.write)
         _ = try publisher.open()
         close(pipe.read)
         #expect(failure { try publisher.probe() }?.code == "EPIPE")
         let error = failure { try publisher.publish(run(["{}"])) }
-        #expect(error?.kind == .unavailable)
+        #expect(error?.kind == .gone)
         #expect(error?.code == "EPIPE")
     }
 }

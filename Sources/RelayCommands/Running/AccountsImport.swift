@@ -26,12 +26,16 @@ enum AccountsImport {
 
     /// A file that is not there is a mistake of the pipeline, and told at its place there.
     static func mustBeReadable(_ file: String, of pipeline: Pipeline) throws(CommandError) {
-        guard unsafe access(file, R_OK) != 0 else { return }
-        let reason = errno == ENOENT ? "does not exist" : "cannot be read"
+        guard let objection = objection(to: file) else { return }
         throw CommandError(
             ConfigurationError(
-                .unreadable,
-                [pipeline.problem(at: "source.accounts", "the accounts file \(file) \(reason)")]))
+                .unreadable, [pipeline.problem(at: "source.accounts", objection)]))
+    }
+
+    /// Why a file cannot be had at all; nil where it can.
+    static func objection(to file: String) -> String? {
+        guard unsafe access(file, R_OK) != 0 else { return nil }
+        return "the accounts file \(file) \(errno == ENOENT ? "does not exist" : "cannot be read")"
     }
 
     /// Takes a file: all of it, or nothing.

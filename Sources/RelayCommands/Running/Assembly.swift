@@ -100,9 +100,9 @@ struct Assembly: Sendable {
             instance: Self.instance)
     }
 
-    /// What librdkafka has against the pipeline's properties, each at its place.
-    var propertyProblems: [ConfigurationProblem] {
-        pipeline.kafka.properties.flatMap { property in
+    /// What librdkafka has against properties, each at its place.
+    static func problems(of properties: [KafkaProperty]) -> [ConfigurationProblem] {
+        properties.flatMap { property in
             var configuration = KafkaConfiguration()
             guard case .text(let text) = property.value else { return [ConfigurationProblem]() }
             configuration.set(property.name, text)

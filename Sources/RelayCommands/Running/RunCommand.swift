@@ -167,7 +167,7 @@ extension CommandError {
         switch failure.kind {
         case .misconfigured: self.init(.configuration, failure.reason)
         case .unavailable: self.init(.unavailable, failure.reason)
-        case .takenOver, .again, .reopen, .refusedRecord, .refusedSink:
+        case .takenOver, .gone, .again, .reopen, .refusedRecord, .refusedSink:
             self.init(.failure, failure.reason)
         }
     }

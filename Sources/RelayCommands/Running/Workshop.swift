@@ -20,10 +20,13 @@ struct Workshop {
         do throws(ConfigurationError) {
             pipeline = try Pipeline(file: pipelineFile)
         } catch {
-            throw CommandError(error.withAccountsProblems())
+            throw CommandError(error.withOtherProblems())
         }
-        let refused = Assembly(pipeline: pipeline, log: .standardError).propertyProblems
-        guard refused.isEmpty else { throw CommandError(ConfigurationError(.invalid, refused)) }
+        let refused = Assembly.problems(of: pipeline.kafka.properties)
+        guard refused.isEmpty else {
+            let error = ConfigurationError(.invalid, refused)
+            throw CommandError(error.withAccountsProblems(pipeline.readableParts))
+        }
     }
 
     /// Opens the journal's file.
@@ -85,11 +88,21 @@ struct Workshop {
 }
 
 extension ConfigurationError {
+    /// The same with what shows only when the parts that could be read are tried.
+    func withOtherProblems() -> ConfigurationError {
+        guard let readable else { return self }
+        let refused = Assembly.problems(of: readable.properties)
+        return ConfigurationError(kind, problems + refused).withAccountsProblems(readable)
+    }
+
     /// The same with what is wrong in the accounts file that the pipeline names.
-    func withAccountsProblems() -> ConfigurationError {
-        guard let accountsFile else { return self }
+    func withAccountsProblems(_ readable: ReadableParts) -> ConfigurationError {
+        guard let file = readable.accountsFile else { return self }
+        if let reason = AccountsImport.objection(to: file), let place = readable.accountsPlace {
+            return ConfigurationError(kind, problems + [place.problem(reason)])
+        }
         do throws(ConfigurationError) {
-            _ = try AccountsFile(file: accountsFile)
+            _ = try AccountsFile(file: file)
             return self
         } catch {
             return ConfigurationError(kind, problems + error.problems)

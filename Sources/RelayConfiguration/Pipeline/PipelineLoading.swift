@@ -11,15 +11,7 @@ extension Pipeline {
     public init(
         file: String, environment: EnvironmentVariables = .process
     ) throws(ConfigurationError) {
-        let bytes: [UInt8]
-        do throws(FileFailure) {
-            bytes = try Files.contents(of: file, limit: Self.sizeLimit)
-        } catch {
-            let message = "cannot be read: \(error.reason)"
-            throw ConfigurationError(
-                .unreadable, [ConfigurationProblem(file: file, message: message)])
-        }
-        try self.init(parsing: bytes, file: file, environment: environment)
+        self.init(try Self.settings(file: file, environment: environment), file: file)
     }
 
     /// Checks the text of a pipeline file.
@@ -29,6 +21,28 @@ extension Pipeline {
     public init(
         parsing bytes: [UInt8], file: String, environment: EnvironmentVariables = .process
     ) throws(ConfigurationError) {
+        self.init(
+            try Self.settings(parsing: bytes, file: file, environment: environment), file: file)
+    }
+
+    /// Every key's value, of a file without a problem.
+    static func settings(
+        file: String, environment: EnvironmentVariables
+    ) throws(ConfigurationError) -> Settings {
+        let bytes: [UInt8]
+        do throws(FileFailure) {
+            bytes = try Files.contents(of: file, limit: Self.sizeLimit)
+        } catch {
+            let message = "cannot be read: \(error.reason)"
+            throw ConfigurationError(
+                .unreadable, [ConfigurationProblem(file: file, message: message)])
+        }
+        return try settings(parsing: bytes, file: file, environment: environment)
+    }
+
+    private static func settings(
+        parsing bytes: [UInt8], file: String, environment: EnvironmentVariables
+    ) throws(ConfigurationError) -> Settings {
         let document: YAMLDocument
         do throws(YAMLError) {
             document = try YAMLDocument(parsing: bytes)
@@ -43,12 +57,10 @@ extension Pipeline {
         let settings = reader.section(root, OptionTable.pipeline, path: "")
         Consistency.check(settings, &reader)
         guard reader.problems.isEmpty else {
-            let accounts = settings.section("source")?.text("accounts")
             throw ConfigurationError(
-                .invalid, reader.problems,
-                accountsFile: accounts.map { Files.resolve($0, besides: file) })
+                .invalid, reader.problems, readable: ReadableParts(settings, file: file))
         }
-        self.init(settings, file: file)
+        return settings
     }
 
     static func place(_ position: YAMLPosition, in file: String) -> Place {
@@ -62,12 +74,7 @@ extension Pipeline {
     public func secretProblems(
         _ environment: EnvironmentVariables = .process
     ) -> [ConfigurationProblem] {
-        var references: [SecretReference] = []
-        for property in kafka.properties {
-            if case .secret(let reference) = property.value { references.append(reference) }
-        }
-        if let token = http.token { references.append(token) }
-        return references.flatMap { reference in
+        secretReferences.flatMap { reference in
             do throws(ConfigurationError) {
                 _ = try reference.resolve(environment)
                 return [ConfigurationProblem]()
@@ -75,5 +82,43 @@ extension Pipeline {
                 return error.problems
             }
         }
+    }
+
+    /// Where the secrets are that the pipeline names.
+    var secretReferences: [SecretReference] {
+        var references: [SecretReference] = []
+        for property in kafka.properties {
+            if case .secret(let reference) = property.value { references.append(reference) }
+        }
+        if let token = http.token { references.append(token) }
+        return references
+    }
+
+    /// What could be read for checks that go beyond the file.
+    public var readableParts: ReadableParts {
+        ReadableParts(
+            accountsFile: source.accounts, accountsPlace: places["source.accounts"],
+            properties: kafka.properties)
+    }
+}
+
+/// What could be read of a pipeline file, perhaps in spite of its problems.
+///
+/// For a caller that wants to tell the problems of all parts at once.
+public struct ReadableParts: Hashable, Sendable {
+    /// The accounts file that it names; nil where it names none.
+    public let accountsFile: String?
+    /// Where it names it.
+    public let accountsPlace: Place?
+    /// The properties for librdkafka that passed so far.
+    public let properties: [KafkaProperty]
+}
+
+extension ReadableParts {
+    init(_ settings: Settings, file: String) {
+        let source = settings.section("source")
+        accountsFile = source?.text("accounts").map { Files.resolve($0, besides: file) }
+        accountsPlace = source?.places["accounts"].map { Pipeline.place($0, in: file) }
+        properties = settings.section("kafka")?.properties("properties") ?? []
     }
 }

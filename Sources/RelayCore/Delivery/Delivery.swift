@@ -161,7 +161,7 @@ public struct Delivery: Sendable {
             }
         }
         switch failure.kind {
-        case .misconfigured, .takenOver:
+        case .misconfigured, .takenOver, .gone:
             noteEverywhere(failure, now: now)
             state = .stopped(failure)
         case .reopen, .unavailable:
@@ -191,7 +191,7 @@ public struct Delivery: Sendable {
         case .refusedRecord(let sink):
             named = [sink]
             isHalved = entries > 1
-        case .again, .reopen, .unavailable, .misconfigured, .takenOver:
+        case .again, .reopen, .unavailable, .misconfigured, .takenOver, .gone:
             break
         }
         if !lanes.contains(where: { named.contains($0.plan.name) }) { named = sinks }

@@ -57,8 +57,8 @@ public struct PageRequest: Sendable {
 
 /// Why a request brought no answer.
 public struct PageFailure: Error, Hashable, Sendable {
-    /// One of few stable words, a metric label: `timeout`, `reset`, `connect`, `dns`, `tls`,
-    /// `truncated`, `too_large`, `protocol`.
+    /// One of few stable words, a metric label: `timed_out`, `reset`, `unreachable`, `resolve`,
+    /// `tls`, `truncated`, `too_large`, `protocol`, or another of the transport's.
     public var code: String
     /// A sentence; never a URL query, a header or a secret.
     public var reason: String

@@ -140,6 +140,8 @@ public struct PublishFailure: Error, Hashable, CustomStringConvertible {
         case misconfigured
         /// Another process publishes under this name: exit 1.
         case takenOver
+        /// The other side is gone and cannot come back, as the reader of a pipe: exit 1.
+        case gone
     }
 
     /// What the caller can do.

@@ -132,7 +132,7 @@ public struct Schedule: Sendable {
 
     /// Walks an account as soon as its bucket allows: a command, a hint, a new credential.
     ///
-    /// Nothing happens when it is not admitted.
+    /// Nothing happens when it is not admitted; one that is overdue keeps its place in the queue.
     ///
     /// - Parameter afresh: the credential is new: forget failures, and what the server asked of the
     ///   old one; its bucket is empty.
@@ -143,10 +143,11 @@ public struct Schedule: Sendable {
             slots[slot].isRenewed = slots[slot].isRenewed || afresh
             return
         }
+        let due = steady.due(of: slot) ?? troubled.due(of: slot) ?? now
         steady.remove(slot)
         troubled.remove(slot)
         if afresh { renew(slot, now: now) }
-        queue(slot, due: now)
+        queue(slot, due: min(due, now))
     }
 
     /// Hands out what is to be done next; whoever is handed out has its token.

@@ -1,4 +1,4 @@
-internal import ConnectionEvents
+public import ConnectionEvents
 
 /// The header `Retry-After`: seconds, or an HTTP date (RFC 9110, sections 5.6.7 and 10.2.3).
 enum RetryAfter {
@@ -63,5 +63,15 @@ extension String {
         while text.first == " " || text.first == "\t" { text.removeFirst() }
         while text.last == " " || text.last == "\t" { text.removeLast() }
         return String(text)
+    }
+}
+
+extension Timestamp {
+    /// Reads the header `Date` in any of its forms; nil where it is none.
+    ///
+    /// RFC 9110, section 5.6.7.
+    public init?(httpDate text: String) {
+        guard let date = RetryAfter.httpDate(text.trimmed) else { return nil }
+        self = date
     }
 }

@@ -49,6 +49,23 @@ final class Reader {
         }
     }
 
+    /// Head and keys of a belief whose head or rows cannot be read.
+    func remains(of account: AccountID) throws -> BeliefRemains {
+        try database.snapshot {
+            let bytes = try head.first(.text(account.text)) { $0.blob(0) }
+            var left = BeliefRemains(head: nil, connections: [])
+            do {
+                left.head = try bytes.map { try Self.head($0, account.text) }
+            } catch {
+                // That it cannot be read is why this is asked.
+                left.head = nil
+            }
+            left.connections = try rows.all(.text(account.text)) { ConnectionID($0.text(0)) }
+                .compactMap(\.self)
+            return left
+        }
+    }
+
     func heads() throws -> [AccountID: BeliefHead] {
         var heads: [AccountID: BeliefHead] = [:]
         heads.reserveCapacity(Int(try database.integer("SELECT count(*) FROM heads")))

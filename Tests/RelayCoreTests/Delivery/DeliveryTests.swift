@@ -160,6 +160,19 @@ import Testing
         #expect(succeed(&delivery) == ["alerts", "state"])
     }
 
+    @Test(arguments: [SinkName("events"), "alerts", "state"])
+    func `a sink in trouble goes alone, whatever its place in the pipeline`(sink: SinkName) {
+        var delivery = open()
+        delivery.failed(failure(.refusedRecord(sink)), sinks: [sink], entries: 40, now: .zero)
+        var groups: Set<[SinkName]> = []
+        for _ in 0..<2 {
+            guard case .publish(_, let limit, let sinks) = publish(&delivery) else { continue }
+            #expect(limit == (sinks == [sink] ? 20 : 500))
+            groups.insert(sinks)
+        }
+        #expect(groups == [[sink], delivery.lanes.map(\.plan.name).filter { $0 != sink }])
+    }
+
     @Test func `after a refused record runs grow again, doubling`() {
         var delivery = open()
         delivery.failed(
@@ -238,7 +251,7 @@ import Testing
         }
     }
 
-    @Test(arguments: [PublishFailure.Kind.takenOver, .misconfigured])
+    @Test(arguments: [PublishFailure.Kind.takenOver, .misconfigured, .gone])
     func `what only an operator can mend stops the delivery for good`(kind: PublishFailure.Kind) {
         var delivery = open()
         delivery.failed(failure(kind), sinks: ["events"], entries: 9, now: .zero)
@@ -246,6 +259,26 @@ import Testing
         delivery.failed(failure(.reopen), sinks: [], entries: 0, now: .zero)
         #expect(publish(&delivery, at: .seconds(99)) == .stop(failure(kind)))
         #expect(delivery.lanes.map(\.failure) == Array(repeating: failure(kind), count: 3))
+    }
+
+    @Test func `an opening that fails counts as failing since it began`() {
+        var delivery = Delivery(sinks: Self.sinks.map { ($0, .start) }, now: .zero)
+        delivery.failed(
+            failure(.unavailable), sinks: [], entries: 0, now: .seconds(9), since: .seconds(4))
+        #expect(delivery.lanes.map(\.failingSince) == Array(repeating: .seconds(4), count: 3))
+        delivery.failed(
+            failure(.unavailable), sinks: [], entries: 0, now: .seconds(20), since: .seconds(15))
+        #expect(delivery.lanes[0].failingSince == .seconds(4), "since the first")
+    }
+
+    @Test func `a state sink that is filled goes on from there, and is no longer in trouble`() {
+        var delivery = open([0, 0, 0])
+        delivery.failed(failure(.refusedSink("state")), sinks: ["state"], entries: 1, now: .zero)
+        delivery.filled("state", at: head)
+        delivery.filled("unknown", at: head)
+        #expect(delivery.lanes.map(\.place.number) == [0, 0, 40])
+        #expect(delivery.lanes[2].failure == nil)
+        #expect(succeed(&delivery) == ["events", "alerts"])
     }
 
     @Test func `opening settles the places that the other side remembers`() {

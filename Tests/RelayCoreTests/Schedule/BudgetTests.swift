@@ -14,6 +14,8 @@ private struct Rig {
     var now = Instant.zero
     var random: SeededRandom
     var requests: [Request] = []
+    /// By how much a walk began later than it was due, at worst.
+    var lateness: Duration = .zero
     /// When each walk began.
     var walks: [Int: [Instant]] = [:]
     /// Requests under way, and how many pages are then left; the first to end stands first.
@@ -53,8 +55,9 @@ private struct Rig {
                 continue
             }
             switch schedule.next(now: now) {
-            case .walk(let slot, _):
+            case .walk(let slot, let due):
                 walks[slot, default: []].append(now)
+                lateness = max(lateness, now - due)
                 let count = pages > 1 ? Int.random(in: 1...pages, using: &random) : 1
                 take(slot, pages: count, latency)
             case .page(let slot):
@@ -205,6 +208,7 @@ private struct Rig {
             let count = rig.requests.count { span.contains($0.at) }
             #expect((300...500).contains(count), "\(tenth)")
         }
+        #expect(rig.lateness < .seconds(3), "they are due when they can be walked, not before")
     }
 
     @Test func `accounts that are new are walked at once, as fast as the budget allows`() {

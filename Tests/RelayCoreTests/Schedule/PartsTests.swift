@@ -101,10 +101,28 @@ import Testing
             #expect(heap.due(of: slot)?.nanoseconds == naive[slot])
         }
         while let first = heap.first {
+            #expect(first.due.nanoseconds == naive.values.min())
             #expect(naive.removeValue(forKey: first.slot) == first.due.nanoseconds)
             heap.remove(first.slot)
         }
         #expect(naive.isEmpty)
+    }
+
+    @Test func `whatever is taken out of the middle, the rest comes in order`() {
+        var random = SeededRandom(seed: 11)
+        for _ in 0..<100 {
+            var heap = DueHeap()
+            for slot in 0..<60 {
+                heap.set(slot, due: Instant(nanoseconds: Int64.random(in: 0..<999, using: &random)))
+            }
+            for _ in 0..<20 { heap.remove(Int.random(in: 0..<60, using: &random)) }
+            var last: Int64 = 0
+            while let first = heap.first {
+                #expect(first.due.nanoseconds >= last)
+                last = first.due.nanoseconds
+                heap.remove(first.slot)
+            }
+        }
     }
 }
 
@@ -135,6 +153,8 @@ import Testing
         #expect(bucket.take(now: .seconds(2)) == false)
         #expect(bucket.take(now: .seconds(11.9)) == false)
         #expect(bucket.take(now: .seconds(12)) == true)
+        #expect(bucket.ready(now: .seconds(20)) == .seconds(20))
+        #expect(bucket.take(now: .seconds(15)) == true, "what is there stays there")
     }
 
     @Test func `whoever waits as long as told finds a token`() {

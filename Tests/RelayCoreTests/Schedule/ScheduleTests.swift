@@ -60,6 +60,7 @@ import Testing
         let end = began + .milliseconds(300)
         let rest = schedule.ended(0, .sealed(pages: 1, confirm: false), now: end)
         #expect(end + rest == began + .seconds(2))
+        #expect(schedule.cycle == .seconds(2))
     }
 
     @Test func `a walk that took longer than its interval is followed at once, not twice`() throws {
@@ -132,6 +133,15 @@ import Testing
         now = try schedule.walk(0, from: now)
         schedule.hasten(0, afresh: false, now: now)
         #expect(schedule.ended(0, .throttled(.seconds(30)), now: now) == .seconds(30))
+    }
+
+    @Test func `an account that is overdue is never made later by being hastened`() throws {
+        var schedule = schedule(ScheduleRules(budget: 10, perAccount: 10))
+        schedule.admit(0, phase: nil, interval: nil, now: .zero)
+        schedule.admit(1, phase: nil, interval: nil, now: .seconds(1))
+        for _ in 0..<3 { schedule.hasten(0, afresh: false, now: .seconds(10)) }
+        #expect(schedule.next(now: .seconds(10)) == .walk(slot: 0, due: .seconds(0.1)))
+        _ = try schedule.walk(1, from: .seconds(10))
     }
 
     @Test func `an account that was paused while throttled still waits when it is resumed`() throws
@@ -225,6 +235,13 @@ import Testing
         #expect(schedule.next(now: now + .seconds(0.1)) == .wait(until: now + .seconds(0.5)))
         schedule.ended(0, .failed, now: now)
         #expect(schedule.next(now: now + .seconds(0.5)) != .page(slot: 0))
+    }
+
+    @Test func `whoever is retired while it waits for a page is asked for none`() throws {
+        var (schedule, began) = try walking()
+        schedule.wantsPage(0, now: began)
+        schedule.retire(0)
+        #expect(schedule.next(now: began + .seconds(10)) == .wait(until: nil))
     }
 
     @Test func `accounts in trouble have no more than a quarter of the places`() throws {

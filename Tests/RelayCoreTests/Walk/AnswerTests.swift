@@ -65,6 +65,11 @@ import Testing
     }
 
     @Test func `a code of any length is kept to 128 bytes`() throws {
+        let plain = #"{"error":{"code":"\#(String(repeating: "c", count: 129))"}}"#
+        #expect(
+            failure(401, plain)?.kind
+                == .refused(
+                    status: 401, code: String(repeating: "c", count: 128), requiredScope: nil))
         let mark = String(repeating: "\u{301}", count: 500)
         let body = #"{"error":{"code":"e\#(mark)","requiredScope":"s\#(mark)"}}"#
         guard case .refused(_, let code, let scope)? = failure(401, body)?.kind else {
