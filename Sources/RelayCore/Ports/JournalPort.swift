@@ -313,24 +313,3 @@ public protocol Journal: AnyObject, Sendable {
     /// Saves marks, all in one transaction; called once a minute and on stop.
     func saveMarks(_ marks: [AccountID: SealMark]) throws(JournalFailure)
 }
-
-extension Journal {
-    /// Nothing: a journal whose beliefs are read whole or not at all.
-    public func remains(of account: AccountID) throws(JournalFailure) -> BeliefRemains {
-        BeliefRemains(head: nil, connections: [])
-    }
-}
-
-/// What is left of a belief that cannot be read.
-public struct BeliefRemains: Hashable, Sendable {
-    /// Its head, where that can be read.
-    public var head: BeliefHead?
-    /// The keys of its rows.
-    public var connections: [ConnectionID]
-
-    /// What is left, field by field.
-    public init(head: BeliefHead?, connections: [ConnectionID]) {
-        self.head = head
-        self.connections = connections
-    }
-}
