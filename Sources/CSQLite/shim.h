@@ -7,6 +7,11 @@ static inline int trax_sqlite3_bind_text(
     return sqlite3_bind_text64(statement, index, text, count, SQLITE_TRANSIENT, SQLITE_UTF8);
 }
 
+// sqlite3_db_config is variadic.
+static inline int trax_sqlite3_keep_log_on_close(sqlite3 *database) {
+    return sqlite3_db_config(database, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, (int *)0);
+}
+
 static inline int trax_sqlite3_bind_blob(
     sqlite3_stmt *statement, int index, const void *bytes, sqlite3_uint64 count) {
     // A null pointer would bind NULL instead of an empty blob.

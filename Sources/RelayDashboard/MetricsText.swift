@@ -1,6 +1,6 @@
-public import RelayRuntime
-
+internal import ConnectionEvents
 internal import RelayCore
+public import RelayRuntime
 
 /// Prometheus text format 0.0.4 of a relay's status.
 ///
@@ -22,6 +22,7 @@ public struct MetricsText: Sendable {
         text.writeAccounts(status)
         text.writeWalks(status)
         text.writeJournal(status)
+        text.writeBounds(status.bounds)
         text.writeSinks(status)
         return text.lines.joined(separator: "\n") + "\n"
     }
@@ -100,6 +101,32 @@ public struct MetricsText: Sendable {
             "decision_delay_seconds",
             "From the first walk that showed a state to its event in the journal.", [],
             judge.decisionDelay)
+    }
+
+    private mutating func writeBounds(_ bounds: BoundsFigures) {
+        family("journal_pruned_entries_total", "counter", "Entries pruned since the start.")
+        sample("journal_pruned_entries_total", [], Double(bounds.pruned))
+        histogram(
+            "journal_prune_duration_seconds", "How long a step of pruning took.", [],
+            bounds.pruneDuration)
+        guard let size = bounds.size else { return }
+        family("journal_size_bytes", "gauge", "Bytes of the journal's files and in use.")
+        sample("journal_size_bytes", [("part", "file")], Double(size.file))
+        sample("journal_size_bytes", [("part", "used")], Double(size.used))
+        sample("journal_size_bytes", [("part", "log")], Double(size.log))
+        family("journal_limit_bytes", "gauge", "What file and log may take (`journal.maxSize`).")
+        sample("journal_limit_bytes", [], Double(size.limit))
+        family("journal_entries", "gauge", "Entries that are kept.")
+        sample("journal_entries", [], Double(size.entries))
+        family(
+            "journal_prunable_entries", "gauge",
+            "Entries past `journal.retention` that every sink has.")
+        sample("journal_prunable_entries", [], Double(size.prunable))
+        family(
+            "journal_oldest_event_age_seconds", "gauge",
+            "Age of the oldest event that is kept; 0: none is.")
+        let age = size.oldest.map { bounds.measuredAt.since($0).inSeconds } ?? 0
+        sample("journal_oldest_event_age_seconds", [], max(0, age))
     }
 
     private mutating func writeSinks(_ status: RelayStatus) {

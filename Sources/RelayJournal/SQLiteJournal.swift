@@ -5,15 +5,16 @@ internal import Threading
 
 /// The journal on a SQLite file: belief and events in one transaction, entries by position.
 ///
-/// One writing connection, a few reading ones, and a checkpoint on a thread of its own. Bounds: the
-/// write-ahead log is emptied as it passes ``Checkpointer/logLimit``; at most ``ReaderPool/limit``
-/// idle readers are kept; the file itself grows with what is kept of entries.
+/// One writing connection, a few reading ones, and a checkpoint on a thread of its own. Bounds:
+/// file and write-ahead log by ``JournalLimits``; at most ``ReaderPool/limit`` idle readers are
+/// kept.
 ///
 /// Threads: any. Calls block on the disk; `commit` waits for the disk to have it.
 public final class SQLiteJournal: Journal {
     /// The file that it is kept in.
     public let file: JournalFile
     private let lock: JournalLock
+    let limits: JournalLimits
     private let writer: Lock<Writer>
     private let readers: ReaderPool
     private let checkpointer: Checkpointer
@@ -23,21 +24,24 @@ public final class SQLiteJournal: Journal {
     ///
     /// - Parameter lock: kept until the journal is gone.
     /// - Throws: `JournalFailure`; `unusable` when the file is damaged.
-    public init(_ file: JournalFile, lock: JournalLock) throws(JournalFailure) {
+    public init(
+        _ file: JournalFile, lock: JournalLock, limits: JournalLimits = .standard
+    ) throws(JournalFailure) {
         precondition(lock.journal == file.path, "the lock of another journal")
         self.file = file
         self.lock = lock
+        self.limits = limits
         let database = try file.connect()
         let (writer, head) = try reporting(file.path) {
             // Checkpoints run beside the writer, never inside a commit.
             try database.execute("PRAGMA wal_autocheckpoint = 0; PRAGMA cache_size = -65536")
-            let writer = try Writer(database)
+            let writer = try Writer(database, limits: limits)
             return (writer, writer.head)
         }
         self.writer = Lock(writer)
         newest = Lock(head)
         readers = ReaderPool(file)
-        checkpointer = try Checkpointer(file)
+        checkpointer = try Checkpointer(file, limits: limits)
     }
 
     deinit {
@@ -64,9 +68,9 @@ public final class SQLiteJournal: Journal {
 
     /// Makes the batch durable, in one transaction, and returns the head after it.
     public func commit(_ batch: JournalBatch) throws(JournalFailure) -> JournalPosition {
-        let head = try writing { try $0.commit(batch) }
+        let (head, isLogLong) = try writing { (try $0.commit(batch), $0.room.isLogLong) }
         newest.withLock { $0 = max($0, head) }
-        checkpointer.noteCommit()
+        checkpointer.noteCommit(isUrgent: isLogLong)
         return head
     }
 
@@ -119,7 +123,7 @@ public final class SQLiteJournal: Journal {
     ) throws(JournalFailure) {
         guard !places.isEmpty else { return }
         try writing { try $0.setPlaces(places, told: told) }
-        checkpointer.noteCommit()
+        noteCommit()
     }
 
     /// All sinks that have a place.
@@ -141,7 +145,7 @@ public final class SQLiteJournal: Journal {
     public func saveMarks(_ marks: [AccountID: SealMark]) throws(JournalFailure) {
         guard !marks.isEmpty else { return }
         try writing { try $0.saveMarks(marks) }
-        checkpointer.noteCommit()
+        noteCommit()
     }
 
     /// What a state topic held of an account that the register did not have at the renewal.
@@ -162,7 +166,9 @@ public final class SQLiteJournal: Journal {
         try writing { _ = try $0.database.checkpoint(.truncate) }
     }
 
-    private func reading<Result>(
+    func noteCommit() { checkpointer.noteCommit() }
+
+    func reading<Result>(
         _ body: (Reader) throws -> Result
     ) throws(JournalFailure) -> Result {
         try readers.withReader(body)

@@ -181,6 +181,7 @@ final class Courier: Sendable {
             filling.begin(
                 delivery.lanes, progress: progress, fresh: status.withLock { $0.fresh },
                 tail: found.tail)
+            notePruned(delivery.lanes, tail: found.tail)
             status.signal { status in
                 status.hasOpened = true
                 status.hasTried = true

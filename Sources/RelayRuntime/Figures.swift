@@ -1,3 +1,4 @@
+public import ConnectionEvents
 public import RelayCore
 
 /// How often something took how long: cumulative counts by upper bound, as Prometheus has them.
@@ -84,8 +85,27 @@ public struct JudgeFigures: Sendable {
     public var failingSince: Instant?
     /// Why it cannot.
     public var failure: JournalFailure?
+    /// What showed that the journal is damaged; stays until the relay is started anew.
+    public var damage: JournalFailure?
+    /// Why nothing can ever be written into this file again by this relay.
+    public var fatal: JournalFailure?
 
     /// All zero.
+    public init() {}
+}
+
+/// How the journal stands with its bounds; written by its upkeep, copied by who asks.
+public struct BoundsFigures: Sendable {
+    /// How large it is; nil: not measured yet, or it has no bounds.
+    public var size: JournalSize?
+    /// When it was measured, by the wall clock.
+    public var measuredAt = Timestamp(milliseconds: 0)
+    /// Entries pruned since the start.
+    public var pruned = 0
+    /// How long commits may have waited for a step of pruning.
+    public var pruneDuration = Histogram(bounds: [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.05, 0.25])
+
+    /// Nothing measured.
     public init() {}
 }
 

@@ -123,6 +123,7 @@ final class Judge: Sendable {
                     if let end { judgements.append(end) }
                     decided.append(job)
                 } catch {
+                    published.withLock { $0.damage = error }
                     setAside(job, as: .failed(WalkFailure(error)), &unread, &postponed)
                 }
             }
@@ -137,6 +138,7 @@ final class Judge: Sendable {
         } catch {
             // Nothing of the group was written: its walks were not seen, its removals wait.
             noteFailing(error)
+            if error.kind == .unusable { published.withLock { $0.fatal = error } }
             judgements = []
             for job in decided { setAside(job, as: .unwritten, &judgements, &postponed) }
         }
@@ -182,6 +184,16 @@ final class Judge: Sendable {
             }
         }
         noteWritten()
+    }
+
+    /// There is room again, or there is none, whether or not anything was to be written.
+    func noteRoom(_ failure: JournalFailure?) {
+        if let failure {
+            noteFailing(failure)
+            if failure.kind == .unusable { published.withLock { $0.fatal = failure } }
+        } else if published.withLock({ $0.failure?.kind == .full }) {
+            noteWritten()
+        }
     }
 
     /// The disk has taken something: only that tells that the journal can be written again.

@@ -17,6 +17,8 @@ public final class Relay: Sendable {
         public var register: any Register
         /// Where operators order that holds be ended; nil: nowhere.
         public var holds: (any HoldDesk)?
+        /// Keeps the journal within its bounds; nil: it has none.
+        public var upkeep: (any JournalUpkeep)?
         /// Asks the API.
         public var transport: any PageTransport
         /// Where entries go.
@@ -27,9 +29,10 @@ public final class Relay: Sendable {
         /// Parts, one by one.
         public init(
             settings: RelaySettings, journal: any Journal, register: any Register,
-            holds: (any HoldDesk)? = nil, transport: any PageTransport, routes: [Route],
-            log: RelayLog
+            holds: (any HoldDesk)? = nil, upkeep: (any JournalUpkeep)? = nil,
+            transport: any PageTransport, routes: [Route], log: RelayLog
         ) {
+            self.upkeep = upkeep
             self.settings = settings
             self.journal = journal
             self.register = register
@@ -73,6 +76,8 @@ public final class Relay: Sendable {
     let couriers: [Courier]
     let head: Lock<JournalPosition>
     let state = Lock(State())
+    /// How the journal stands with its bounds.
+    let bounds = Lock(BoundsFigures())
 
     /// Puts the parts together; nothing runs yet.
     ///
@@ -254,7 +259,8 @@ public final class Relay: Sendable {
             }
         }
         let houseThread = OSThread(name: "house") { [self] in if !once { keepHouse() } }
-        state.withLock { $0.threads = [pollThread, houseThread] }
+        let upkeepThread = OSThread(name: "upkeep") { [self] in keepBounds() }
+        state.withLock { $0.threads = [pollThread, houseThread, upkeepThread] }
     }
 
     /// Waits until each of these has opened, or failed to for the first time.

@@ -21,6 +21,7 @@ extension Relay {
             name: parts.settings.name, startedAt: startedAt, now: clock.now,
             slowest: parts.settings.schedule.slowest,
             poll: loop.published.withLock { $0 }, judge: judge.published.withLock { $0 },
+            bounds: bounds.withLock { $0 },
             sinks: couriers.flatMap { $0.published.withLock { $0 } },
             accountsFileProblem: problem, isWaitingForBroker: waiting)
     }

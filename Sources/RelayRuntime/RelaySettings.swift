@@ -14,12 +14,15 @@ public struct RelaySettings: Sendable {
     public var requestTimeout: Duration
     /// A walk must end within it.
     public var walkTimeout: Duration
+    /// How long events are kept once every sink has them.
+    public var retention: Duration
 
     /// Settings, field by field.
     public init(
         name: String, detection: Detection, schedule: ScheduleRules, limits: WalkLimits,
-        requestTimeout: Duration, walkTimeout: Duration
+        requestTimeout: Duration, walkTimeout: Duration, retention: Duration = .seconds(7 * 86_400)
     ) {
+        self.retention = retention
         self.name = name
         self.detection = detection
         self.schedule = schedule

@@ -15,6 +15,8 @@ public struct RelayStatus: Sendable {
     public var poll: PollFigures
     /// What was judged and written.
     public var judge: JudgeFigures
+    /// How the journal stands with its bounds.
+    public var bounds = BoundsFigures()
     /// How the sinks stand.
     public var sinks: [SinkFigures]
     /// What is wrong with the accounts file that was to be loaded; nil: nothing.
@@ -29,6 +31,11 @@ public struct RelayStatus: Sendable {
             reasons.append(
                 ReadinessReason(
                     "journal_stalled", "the journal cannot be written: \(failure.reason)"))
+        }
+        if let damage = judge.damage {
+            reasons.append(
+                ReadinessReason(
+                    "journal_damaged", "what the journal believes is damaged: \(damage.reason)"))
         }
         if let problem = accountsFileProblem {
             reasons.append(ReadinessReason("accounts_file", problem))

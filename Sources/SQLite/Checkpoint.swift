@@ -22,6 +22,14 @@ public struct Checkpoint: Equatable, Sendable {
 }
 
 extension Database {
+    /// Leaves file and log as they are when the last connection closes.
+    ///
+    /// For looking at a file that may be damaged: closing otherwise moves the log into it
+    /// (https://www.sqlite.org/c3ref/c_dbconfig_defensive.html).
+    public func keepLogOnClose() throws(SQLiteError) {
+        try check(unsafe trax_sqlite3_keep_log_on_close(pointer))
+    }
+
     /// Moves pages from the write-ahead log into the main file.
     ///
     /// Do it on a connection and thread of its own: the writer then never pays for it in a commit.

@@ -27,9 +27,14 @@ func busyStatus(sinks: [(name: String, sort: String)] = [("t", "kafka"), ("out",
     judge.commits = 2
     judge.commitDuration.add(.milliseconds(2))
     judge.decisionDelay.add(.milliseconds(3))
+    var bounds = BoundsFigures()
+    bounds.size = JournalSize(
+        file: 9000, used: 8000, log: 700, limit: 8 << 30, entries: 40, prunable: 3, oldest: nil)
+    bounds.pruned = 5
     return RelayStatus(
         name: "connections", startedAt: Timestamp(milliseconds: 0),
         now: Instant(nanoseconds: 10_000_000_000), slowest: .seconds(60), poll: poll, judge: judge,
+        bounds: bounds,
         sinks: sinks.map { name, sort in
             var sink = SinkFigures(name: SinkName(name), sort: sort)
             sink.place = JournalPosition(38)
@@ -76,6 +81,13 @@ func busyStatus(sinks: [(name: String, sort: String)] = [("t", "kafka"), ("out",
             gauge journal_head
             histogram journal_commit_duration_seconds
             histogram decision_delay_seconds
+            counter journal_pruned_entries_total
+            histogram journal_prune_duration_seconds
+            gauge journal_size_bytes
+            gauge journal_limit_bytes
+            gauge journal_entries
+            gauge journal_prunable_entries
+            gauge journal_oldest_event_age_seconds
             counter sink_records_total
             gauge sink_lag_entries
             gauge sink_up
@@ -123,6 +135,7 @@ func busyStatus(sinks: [(name: String, sort: String)] = [("t", "kafka"), ("out",
     @Test func `no account stands in a label`() throws {
         let allowed: Set = [
             "version", "librdkafka", "state", "outcome", "le", "type", "sink", "sort", "reason",
+            "part",
         ]
         let labels = try page(busyStatus()).families.flatMap(\.samples).flatMap(\.labels)
         #expect(Set(labels.map(\.name)) == allowed)

@@ -19,7 +19,7 @@ struct Assembly: Sendable {
         RelaySettings(
             name: pipeline.name, detection: pipeline.detection, schedule: schedule,
             limits: limits, requestTimeout: pipeline.source.requestTimeout,
-            walkTimeout: pipeline.source.walkTimeout)
+            walkTimeout: pipeline.source.walkTimeout, retention: pipeline.journal.retention)
     }
 
     var schedule: ScheduleRules {

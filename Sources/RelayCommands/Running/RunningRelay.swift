@@ -62,7 +62,8 @@ final class RunningRelay: Sendable {
         let file = try workshop.openFile(.create, lock: lock)
         for warning in file.warnings { log.note(.warning, "journal", warning) }
         do throws(JournalFailure) {
-            journal = try SQLiteJournal(file, lock: lock)
+            journal = try SQLiteJournal(
+                file, lock: lock, limits: JournalLimits(total: pipeline.journal.maxSize))
             register = try AccountRegister(file)
             holds = try HoldBook(file)
         } catch {
@@ -77,7 +78,7 @@ final class RunningRelay: Sendable {
         routes = try assembly.routes(journal: journal, embedded: embedded)
         let parts = Relay.Parts(
             settings: assembly.settings, journal: journal, register: register, holds: holds,
-            transport: try assembly.transport(),
+            upkeep: journal, transport: try assembly.transport(),
             routes: routes, log: log)
         do throws(JournalFailure) {
             relay = try Relay(parts)

@@ -129,6 +129,14 @@ enum OptionTable {
         Option(
             "keyFile", .text(.path), .text("relay.key"),
             "The key that seals credentials at rest; made on first use, mode 0600."),
+        Option(
+            "retention", .duration(.seconds(1) ... .seconds(315_360_000)), .text("7d"),
+            "How long an event is kept, from `decidedAt`; longer while a sink lacks it."),
+        Option(
+            "maxSize", .size((16 << 20)...(16 << 40)), .text("8GiB"),
+            "Bytes of the journal, its write-ahead log among them. When they are used up, nothing "
+                + "is "
+                + "believed until there is room."),
     ]
 
     private static let kafka: [Option] = [

@@ -88,6 +88,10 @@ extension Pipeline {
         public let sqlite: String
         /// Path of the key file.
         public let keyFile: String
+        /// How long events are kept once every sink has them.
+        public let retention: Duration
+        /// Bytes that the file and its write-ahead log may take.
+        public let maxSize: Int
     }
 
     /// `kafka`.

@@ -12,7 +12,9 @@ extension Pipeline {
         let journalSettings = must(settings.section("journal"))
         journal = Journal(
             sqlite: Files.resolve(must(journalSettings.text("sqlite")), besides: file),
-            keyFile: Files.resolve(must(journalSettings.text("keyFile")), besides: file))
+            keyFile: Files.resolve(must(journalSettings.text("keyFile")), besides: file),
+            retention: must(journalSettings.duration("retention")),
+            maxSize: must(journalSettings.size("maxSize")))
         kafka = Kafka(must(settings.section("kafka")))
         sinks = settings.variants("sinks").enumerated().map { Sink($0.element, index: $0.offset) }
         let httpSettings = must(settings.section("http"))

@@ -39,10 +39,10 @@ final class Reader {
             }
             var believed: [ConnectionID: BelievedRow] = [:]
             try rows.each(.text(account.text)) { row in
-                guard let id = ConnectionID(row.text(0)),
-                    let value = try BelievedRow(json: JSONValue(parsing: row.blob(1)))
-                else { throw Self.damaged("a row of account \(account)") }
-                believed[id] = value
+                guard let id = ConnectionID(row.text(0)) else {
+                    throw Self.damaged("a row of account \(account)")
+                }
+                believed[id] = try Self.row(row.blob(1), account.text)
             }
             return Belief(
                 account: account, head: try Self.head(bytes, account.text), rows: believed)
@@ -75,6 +75,16 @@ final class Reader {
             heads[account] = try Self.head(row.blob(1), name)
         }
         return heads
+    }
+
+    /// Decodes every head and every row.
+    func proveBeliefs() throws {
+        try database.prepare("SELECT account, head FROM heads").each { row in
+            _ = try Self.head(row.blob(1), row.text(0))
+        }
+        try database.prepare("SELECT account, connection, row FROM rows").each { row in
+            _ = try Self.row(row.blob(2), row.text(0))
+        }
     }
 
     func lastEpoch() throws -> Int64 {
@@ -187,7 +197,14 @@ final class Reader {
         return numbers
     }
 
-    private static func head(_ bytes: [UInt8], _ account: String) throws -> BeliefHead {
+    static func row(_ bytes: [UInt8], _ account: String) throws -> BelievedRow {
+        guard let row = try BelievedRow(json: JSONValue(parsing: bytes)) else {
+            throw damaged("a row of account \(account)")
+        }
+        return row
+    }
+
+    static func head(_ bytes: [UInt8], _ account: String) throws -> BeliefHead {
         guard let head = try BeliefHead(json: JSONValue(parsing: bytes)) else {
             throw damaged("the belief of account \(account)")
         }

@@ -32,13 +32,17 @@ final class Writer {
     private let dropOrder: Statement
     private let dropRemembered: Statement
     private let marks: MarkTable
+    let room: Room
+    let pruning: Pruning
     /// Accounts that have, or had since the start, an open hold: only these are looked for.
     private var held: Set<AccountID> = []
     /// Whether anything is remembered of accounts that are met only now.
     private let remembers: Bool
 
-    init(_ database: Database) throws {
+    init(_ database: Database, limits: JournalLimits) throws {
         self.database = database
+        room = try Room(database, limits: limits)
+        pruning = try Pruning(database)
         let counter = try database.prepare("SELECT value FROM counters WHERE name = ?")
         head = JournalPosition(try counter.first(.text("head")) { $0.integer(0) } ?? 0)
         lastEpoch = try counter.first(.text("last_epoch")) { $0.integer(0) } ?? 0
@@ -92,6 +96,9 @@ final class Writer {
     func commit(_ batch: JournalBatch) throws -> JournalPosition {
         guard !batch.isEmpty else { return head }
         try refuseWhenOver()
+        try room.prove()
+        // A state record alone has no time of its own; this one says when it may be pruned.
+        let now = WallClock.now()
         var position = head
         var epoch = lastEpoch
         try database.transaction {
@@ -110,7 +117,7 @@ final class Writer {
             for entry in batch.entries {
                 position.number += 1
                 epoch = max(epoch, entry.event?.epoch ?? 0)
-                try put(entry, at: position)
+                try put(entry, at: position, now: now)
             }
             // Only now: the last events of an account are numbered after those before them.
             for account in gone { try dropNumbers.run(.text(account.text)) }
@@ -146,9 +153,18 @@ final class Writer {
         }
     }
 
+    /// Saves marks, which are of no use without room for what is believed.
     func saveMarks(_ new: [AccountID: SealMark]) throws {
         try refuseWhenOver()
+        try room.prove()
         try withoutWaiting { try marks.save(new) }
+    }
+
+    /// Takes away some of the oldest entries; returns how many.
+    func prune(_ rule: PruningRule) throws -> Int {
+        guard let last = try pruning.last(rule, head: head) else { return 0 }
+        try withoutWaiting { try pruning.remove(through: last) }
+        return database.changes
     }
 
     /// A transaction whose end does not wait for the disk; the next one that does brings it along.
@@ -191,7 +207,9 @@ final class Writer {
         try marks.drop(account)
     }
 
-    func put(_ entry: NewEntry, at position: JournalPosition) throws {
+    func put(
+        _ entry: NewEntry, at position: JournalPosition, now: Timestamp = WallClock.now()
+    ) throws {
         let facts = entry.event.map { EventFacts($0) }
         try insertEntry.run(
             .integer(position.number), .text(entry.account.text),
@@ -199,7 +217,7 @@ final class Writer {
             .integer(facts.map { EntryKey.number(of: $0.id) }), .text(facts?.id.text),
             .text(facts?.type.name), .text(facts?.kind.rawValue), .text(facts?.lane.rawValue),
             .text(facts?.platform), .integer(facts?.epoch), .integer(facts?.sequence),
-            .integer(facts?.decidedAt.milliseconds), .text(try numbers(of: entry, facts)),
+            .integer((facts?.decidedAt ?? now).milliseconds), .text(try numbers(of: entry, facts)),
             .text(entry.state?.key), .blob(entry.state?.value), .blob(entry.event?.serialized()),
             .blob(entry.evidence))
     }

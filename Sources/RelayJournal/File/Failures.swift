@@ -17,6 +17,15 @@ extension JournalFailure {
         JournalFailure(kind: .unusable, code: code, reason: reason)
     }
 
+    /// The file is damaged, as SQLite says.
+    static func damaged(_ path: String, _ reason: String) -> JournalFailure {
+        .unusable(
+            "corrupt",
+            "\(path) is damaged (\(reason)). Nothing was changed: `trax-relay journal check`"
+                + " tells all; move the file and its -wal and -shm away and restore a backup, or"
+                + " start with a new journal")
+    }
+
     /// The system refused; `reason` says what was tried.
     static func system(_ reason: String) -> JournalFailure {
         JournalFailure(kind: .failed, code: "io_error", reason: reason)
@@ -34,10 +43,7 @@ extension JournalFailure {
                 kind: .full, code: error.code,
                 reason: "no room for \(path): make room on its disk; the relay goes on by itself")
         case .corrupt:
-            self = .unusable(
-                error.code,
-                "\(path) is damaged (\(error.reason)). Nothing was changed: move the file and its"
-                    + " -wal and -shm away and restore a backup, or start with a new journal")
+            self = .damaged(path, error.reason)
         case .notADatabase:
             self = .unusable(
                 "not_a_journal",

@@ -27,6 +27,8 @@ public final class JournalFile: Sendable {
     /// What an operator should hear, such as a key file that others can read; never a secret.
     public let warnings: [String]
     let seal: CredentialSeal
+    /// Which file the path named when it was opened.
+    let identity: FileIdentity?
 
     /// Opens and proves the file, making or migrating it where that is due.
     ///
@@ -47,6 +49,7 @@ public final class JournalFile: Sendable {
     init(
         path: String, keyFile: String, access: Access, lock: JournalLock?, schema: Schema
     ) throws(JournalFailure) {
+        try Self.refuseEmptied(path, keyFile: keyFile)
         if access == .create {
             _ = try SystemFile.makeEmpty(path)
         } else if !SystemFile.hasContent(path) {
@@ -56,7 +59,14 @@ public final class JournalFile: Sendable {
                     "there is no journal at \(path): `trax-relay run` or `accounts add` makes it")
         }
         let opened = try reporting(path) {
-            let database = try Self.connect(path)
+            let database = try Database(
+                path: path, access: .readWrite, busyTimeout: Self.busyTimeout)
+            // What is refused stays as it is, to the byte: a log that a crash left, too.
+            if SystemFile.size(of: path + "-wal") > 0 { try database.keepLogOnClose() }
+            if try schema.version(of: database) > 0, lock != nil {
+                try Self.prove(database, schema: schema)
+            }
+            try Self.set(up: database)
             try Self.migrate(database, to: schema, holding: lock)
             let id = try Self.identity(in: database)
             let (seal, warning) = try CredentialSeal.open(in: database, keyFile: keyFile)
@@ -66,6 +76,7 @@ public final class JournalFile: Sendable {
         id = opened.id
         createdAt = opened.createdAt
         seal = opened.seal
+        identity = SystemFile.identity(of: path)
         warnings = opened.warning.map { [$0] } ?? []
     }
 
@@ -79,9 +90,14 @@ public final class JournalFile: Sendable {
 
     private static func connect(_ path: String) throws -> Database {
         let database = try Database(path: path, access: .readWrite, busyTimeout: busyTimeout)
+        try set(up: database)
+        return database
+    }
+
+    private static func set(up database: Database) throws {
         guard try database.texts("PRAGMA journal_mode = WAL") == ["wal"] else {
             throw JournalFailure.system(
-                "\(path) lies where SQLite's WAL cannot work: use a local disk")
+                "\(database.path) lies where SQLite's WAL cannot work: use a local disk")
         }
         try database.execute(
             """
@@ -91,7 +107,35 @@ public final class JournalFile: Sendable {
             PRAGMA cell_size_check = ON;
             PRAGMA journal_size_limit = 67108864;
             """)
-        return database
+    }
+
+    /// The largest file that is read whole before a relay runs on it; above, `journal check` does.
+    static let provenSize = 64 << 20
+
+    /// Reads a file whole before anything is written into it: its pages, and what is believed.
+    private static func prove(_ database: Database, schema: Schema) throws {
+        guard SystemFile.size(of: database.path) <= provenSize else { return }
+        let found = try database.texts("PRAGMA quick_check(1)")
+        guard found == ["ok"] else {
+            throw JournalFailure.damaged(database.path, found.first ?? "unreadable")
+        }
+        guard try schema.version(of: database) == schema.version else { return }
+        try Reader(database).proveBeliefs()
+        try database.execute("PRAGMA query_only = OFF")
+    }
+
+    /// A file without a byte beside the key that was made with it has lost what it held.
+    private static func refuseEmptied(
+        _ path: String, keyFile: String
+    ) throws(JournalFailure) {
+        guard SystemFile.identity(of: path) != nil, !SystemFile.hasContent(path),
+            SystemFile.size(of: path + "-wal") > 0 || SystemFile.identity(of: keyFile) != nil
+        else { return }
+        throw .unusable(
+            "truncated",
+            "\(path) has no content any more, and was a journal: its key \(keyFile) or its -wal is"
+                + " there. Nothing was changed: restore a backup, or remove the empty file (and its"
+                + " -wal and -shm) to begin anew")
     }
 
     private static func migrate(

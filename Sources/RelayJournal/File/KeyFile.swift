@@ -34,6 +34,26 @@ struct KeyFile {
         return KeyFile(bytes, warning: warning)
     }
 
+    /// Where a rotation makes the new key before the journal is sealed with it.
+    static func draft(of path: String) -> String { SystemFile.resolved(path) + ".new" }
+    /// Where a rotation leaves the key before, which older backups need.
+    static func former(of path: String) -> String { SystemFile.resolved(path) + ".old" }
+
+    /// The key that a rotation cut short has sealed the journal with, put in its place now.
+    ///
+    /// - Returns: nil when there is none of that id.
+    static func successor(of path: String, _ id: String) throws(JournalFailure) -> KeyFile? {
+        guard let draft = try read(draft(of: path)), draft.id == id else { return nil }
+        try adoptDraft(of: path)
+        return draft
+    }
+
+    /// Puts the new key in the place of the old one, which stays beside it.
+    static func adoptDraft(of path: String) throws(JournalFailure) {
+        try SystemFile.keep(SystemFile.resolved(path), as: former(of: path))
+        try SystemFile.move(draft(of: path), over: SystemFile.resolved(path))
+    }
+
     /// Makes a key file with a fresh key, mode 0600; one that appeared meanwhile is read instead.
     static func make(_ path: String) throws(JournalFailure) -> KeyFile {
         let bytes: [UInt8]

@@ -37,6 +37,27 @@ enum SystemFile {
         return status.st_mode & S_IFMT != S_IFREG || status.st_size > 0
     }
 
+    /// Bytes of a file; 0 where there is none (`stat(2)`).
+    static func size(of path: String) -> Int {
+        var status = stat()
+        return unsafe stat(path, &status) == 0 ? Int(status.st_size) : 0
+    }
+
+    /// Which file a path names now; nil where there is none (`stat(2)`).
+    static func identity(of path: String) -> FileIdentity? {
+        var status = stat()
+        guard unsafe stat(path, &status) == 0 else { return nil }
+        return FileIdentity(device: UInt64(status.st_dev), number: UInt64(status.st_ino))
+    }
+
+    /// Bytes of the disk that a path lies on, and those free to us (`statvfs(3)`).
+    static func disk(of path: String) -> (size: Int, free: Int)? {
+        var status = statvfs()
+        guard unsafe statvfs(path, &status) == 0 else { return nil }
+        let block = Int(status.f_frsize)
+        return (Int(status.f_blocks) * block, Int(status.f_bavail) * block)
+    }
+
     /// A path without symbolic links, so that one file has one name.
     ///
     /// Of a file that is not there yet, its folder's (`realpath(3)`).
@@ -95,6 +116,27 @@ enum SystemFile {
         return Content(bytes: bytes, mode: information.st_mode & 0o777)
     }
 
+    /// Gives a file a second name, which another file may have had; no file: nothing (`link(2)`).
+    static func keep(_ path: String, as other: String) throws(JournalFailure) {
+        guard identity(of: path) != nil else { return }
+        unsafe unlink(other)
+        guard unsafe link(path, other) == 0 else {
+            throw .system("\(other) cannot be made: \(lastError())")
+        }
+        try syncFolder(of: path)
+    }
+
+    /// Puts a file in the place of another at once (`rename(2)`).
+    static func move(_ path: String, over other: String) throws(JournalFailure) {
+        guard unsafe rename(path, other) == 0 else {
+            throw .system("\(path) cannot take the place of \(other): \(lastError())")
+        }
+        try syncFolder(of: other)
+    }
+
+    /// Takes a file away, if there is one (`unlink(2)`).
+    static func remove(_ path: String) { unsafe unlink(path) }
+
     /// Makes the names in a file's folder durable (`fsync(2)`).
     static func syncFolder(of path: String) throws(JournalFailure) {
         let folder = folder(of: path)
@@ -114,4 +156,10 @@ enum SystemFile {
 
     /// The words for the last error of the system on this thread.
     static func lastError() -> String { unsafe String(cString: strerror(errno)) }
+}
+
+/// Tells a file from every other, whatever its name (`stat(2)`).
+struct FileIdentity: Hashable, Sendable {
+    let device: UInt64
+    let number: UInt64
 }

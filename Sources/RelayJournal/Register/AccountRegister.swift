@@ -124,7 +124,10 @@ public final class AccountRegister: Register {
     func change<Result>(_ body: (RegisterChange) throws -> Result) throws -> Result {
         try connection.withLock { connection in
             do {
-                return try connection.change(body)
+                return try connection.change { change in
+                    try change.proveKey(file.seal.keyNumber)
+                    return try body(change)
+                }
             } catch let refusal as RegisterRefusal {
                 throw refusal
             } catch {

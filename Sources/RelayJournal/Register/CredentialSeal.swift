@@ -40,11 +40,8 @@ struct CredentialSeal: Sendable {
     static func open(
         in database: Database, keyFile path: String
     ) throws -> (CredentialSeal, String?) {
-        let select = try database.prepare(
-            "SELECT number, id, sealed_tag_key FROM keys ORDER BY number DESC LIMIT 1")
-        if let known = try select.first(read: KnownKey.init) {
-            return try open(known, of: database.path, keyFile: path)
-        }
+        if let found = try find(in: database, keyFile: path) { return found }
+        let select = try database.prepare(KnownKey.newest)
         let file = try KeyFile.read(path) ?? KeyFile.make(path)
         let tagKey = try Random.bytes(32)
         let box = try SealedBox.seal(tagKey, key: file.key, additionalData: tagKeyOwner)
@@ -58,12 +55,30 @@ struct CredentialSeal: Sendable {
         return try open(known, of: database.path, keyFile: path)
     }
 
+    /// The seal of a journal that has a key; nil where it has none yet.
+    static func find(
+        in database: Database, keyFile path: String
+    ) throws -> (CredentialSeal, String?)? {
+        try database.prepare(KnownKey.newest).first(read: KnownKey.init).map {
+            try open($0, of: database.path, keyFile: path)
+        }
+    }
+
+    /// The same journal's seal under another key; nothing is written.
+    func under(_ file: KeyFile, number: Int64) throws(CryptoError) -> (CredentialSeal, [UInt8]) {
+        let box = try SealedBox.seal(tagKey, key: file.key, additionalData: Self.tagKeyOwner)
+        return (CredentialSeal(keyNumber: number, key: file.key, tagKey: tagKey), box)
+    }
+
     private static let tagKeyOwner = Array("trax-relay tag key".utf8)
 
     private struct KnownKey {
         let number: Int64
         let id: String
         let sealedTagKey: [UInt8]
+
+        static let newest =
+            "SELECT number, id, sealed_tag_key FROM keys ORDER BY number DESC LIMIT 1"
 
         init(number: Int64, id: String, sealedTagKey: [UInt8]) {
             self.number = number
@@ -79,7 +94,9 @@ struct CredentialSeal: Sendable {
     private static func open(
         _ known: KnownKey, of journal: String, keyFile path: String
     ) throws -> (CredentialSeal, String?) {
-        guard let file = try KeyFile.read(path) else {
+        let present = try KeyFile.read(path)
+        let file = try present?.id == known.id ? present : KeyFile.successor(of: path, known.id)
+        guard let file = file ?? present else {
             throw JournalFailure.unusable(
                 "key_missing",
                 "\(path) is missing, and the credentials in \(journal) are sealed with it. Nothing"

@@ -197,6 +197,16 @@ final class RegisterChange {
         self.version = version
     }
 
+    /// Makes sure that what is sealed now will open: the key may have been rotated meanwhile.
+    func proveKey(_ number: Int64) throws {
+        let newest = try connection.database.integer("SELECT max(number) FROM keys")
+        guard newest == number else {
+            throw JournalFailure(
+                kind: .busy, code: "key_rotated",
+                reason: "the key was rotated while this command ran: run it again")
+        }
+    }
+
     func known(_ id: AccountID) throws -> KnownAccount? { try connection.known(id) }
 
     func owner(ofTag tag: [UInt8], except id: AccountID) throws -> String? {

@@ -1,0 +1,193 @@
+"""What happens at each limit (docs/LIMITS.md): old events go when every sink has them, a journal at
+its size or on a full disk believes nothing until there is room, and nothing is lost by it."""
+import contextlib
+import json
+import os
+import signal
+import subprocess
+import time
+
+import pytest
+
+from relay import Plain, wait_until
+from test_restart import events, start, truth
+
+
+def sample(relay, name, labels=""):
+    return relay.metrics().get(f"trax_relay_{name}", {}).get(labels)
+
+
+def reasons(relay):
+    found = json.loads(relay.http("/readyz")[1])["reasons"]
+    return {each["code"]: each["message"] for each in found}
+
+
+def stalled(relay, word, within=30):
+    """Waits until it says that the journal takes nothing, and why."""
+    return wait_until(lambda: word in reasons(relay).get("journal_stalled", ""), within,
+                      f"readiness to name {word}; last: {relay.pages[-1:]}")
+
+
+def flip(account, count):
+    """Breaks and repairs a row so many times, each seen by a walk."""
+    for index in range(count):
+        account.set("conn_00", status=("expired", "active")[index % 2])
+        account.wait_sealed(1)
+
+
+def test_old_events_go_when_every_sink_has_them(make_relay, trax):
+    account = trax.account("a", rows=2)
+    relay = start(make_relay(journal={"retention": Plain("1s")}), account)
+    flip(account, 6)
+    events(relay, 6)
+    # The newest entry stays: its id and time tell this journal's history.
+    wait_until(lambda: sample(relay, "journal_entries") == 1, 20, "the old entries to go")
+    assert sample(relay, "journal_pruned_entries_total") == 7
+    assert sample(relay, "journal_prunable_entries") == 0
+    stored = relay.command("events", "--json")[1].splitlines()
+    assert [json.loads(each)["data"]["sequence"] for each in stored] == [6]
+    relay.kill()
+    relay.start()
+    flip(account, 2)
+    assert [each.data["sequence"] for each in events(relay, 8)] == list(range(1, 9))
+
+
+def test_what_a_sink_lacks_stays_however_old(make_relay, trax):
+    account = trax.account("a", rows=2)
+    relay = start(make_relay(journal={"retention": Plain("1s")}), account)
+    assert relay.stop() == 0
+    there = relay.config["kafka"]["brokers"]
+    relay.config["kafka"]["brokers"] = "127.0.0.1:9"
+    relay.start()
+    flip(account, 4)
+    time.sleep(3)
+    assert len(relay.command("events", "--json")[1].splitlines()) == 4
+    assert sample(relay, "journal_oldest_event_age_seconds") > 2
+    relay.kill()
+    relay.config["kafka"]["brokers"] = there
+    relay.start()
+    events(relay, 4)
+    wait_until(lambda: sample(relay, "journal_entries") == 1, 20, "the old entries to go")
+
+
+def test_a_sink_that_is_gone_from_the_pipeline_keeps_nothing_back(make_relay, trax):
+    account = trax.account("a", rows=2)
+    relay = start(make_relay(journal={"retention": Plain("1s")}), account)
+    assert relay.stop() == 0
+    sinks = relay.config["sinks"]
+    relay.config["sinks"] = sinks[:1]
+    relay.start()
+    flip(account, 4)
+    events(relay, 4)
+    wait_until(lambda: sample(relay, "journal_entries") == 1, 20, "the old entries to go")
+    assert relay.stop() == 0
+    # Put back, the state sink is filled: it missed events that are gone.
+    relay.config["sinks"] = sinks
+    account.set("conn_01", platform="kick")
+    relay.start()
+    truth(relay, account)
+    assert len(events(relay, 5)) == 5
+
+
+@pytest.fixture
+def small_disk(tmp_path):
+    """A disk of 16 MiB, where the system lets us mount one."""
+    folder = tmp_path / "disk"
+    folder.mkdir()
+    done = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=16m", "tmpfs", str(folder)],
+                          capture_output=True, text=True)
+    if done.returncode:
+        pytest.skip(f"no tmpfs may be mounted here: {done.stderr.strip()}")
+    yield folder
+    subprocess.run(["umount", "-l", str(folder)], check=True)
+
+
+def fill(folder):
+    """Takes all that is free; gives the file."""
+    path = folder / "filler"
+    with open(path, "wb") as out, contextlib.suppress(OSError):
+        while out.write(b"x" * 65536):
+            out.flush()
+    with open(path, "ab", buffering=0) as out, contextlib.suppress(OSError):
+        while out.write(b"x"):
+            pass
+    assert os.statvfs(folder).f_bavail == 0
+    return path
+
+
+def on(folder, **change):
+    return {"sqlite": str(folder / "relay.db"), "keyFile": "relay.key", **change}
+
+
+def test_a_full_disk_believes_nothing_and_goes_on_by_itself(make_relay, trax, small_disk):
+    account = trax.account("a", rows=3)
+    relay = start(make_relay(journal=on(small_disk)), account)
+    flip(account, 2)
+    events(relay, 2)
+    filler = fill(small_disk)
+    stalled(relay, "disk")
+    last = time.time()
+    account.set("conn_00", status="expired")
+    account.wait_sealed(3)
+    assert relay.process.poll() is None
+    assert len(relay.events.read_to_end()) == 2
+    assert sample(relay, "journal_writable") == 0
+    assert sample(relay, "walks_total", '{outcome="journal"}') >= 1
+    filler.unlink()
+    told = events(relay, 3)[2]
+    assert told.data["connection"]["status"] == "expired"
+    assert json.loads(relay.http("/readyz")[1])["ready"], "ready again by itself"
+    assert time.time() - last < 60
+    truth(relay, account)
+
+
+@pytest.mark.parametrize("how", ["kill", "term"])
+def test_a_disk_that_fills_up_under_change_loses_nothing(make_relay, trax, small_disk, how):
+    accounts = [trax.account(name, rows=5) for name in "abc"]
+    relay = start(make_relay(journal=on(small_disk, retention=Plain("2s"))), *accounts)
+    for index in range(3):
+        filler = fill(small_disk)
+        for account in accounts:
+            for row in list(account.rows):
+                account.set(row, status=("expired", "active")[index % 2])
+        accounts[0].wait_sealed(2)
+        if how == "kill":
+            relay.kill()
+        elif relay.process.poll() is None:
+            relay.signal(signal.SIGTERM)
+            assert relay.wait_exit(15) == 0
+        # With no room at all it starts, or says why it cannot.
+        relay.start(ready=False)
+        time.sleep(1)
+        filler.unlink()
+        if relay.process.poll() is not None:
+            assert relay.process.returncode in (1, 78), relay.log
+            relay.start()
+        truth(relay, *accounts)
+    assert len(relay.events.read_to_end()) == 45
+
+
+def test_at_its_size_the_journal_stops_and_goes_on_when_old_events_go(make_relay, trax):
+    account = trax.account("a")
+    with trax.changed:
+        for index in range(60):
+            account.put(f"conn_{index:02}", note="x" * 7000)
+    relay = start(make_relay(
+        journal={"maxSize": Plain("16MiB"), "retention": Plain("25s")}), account)
+    status = "active"
+    end = time.monotonic() + 60
+    while not reasons(relay).get("journal_stalled"):
+        assert time.monotonic() < end, "it never came to its limit"
+        status = "expired" if status == "active" else "active"
+        with trax.changed:
+            for row in list(account.rows):
+                account.set(row, status=status)
+        account.wait_sealed(1)
+    stalled(relay, "maxSize")
+    size = sum((relay.folder / name).stat().st_size for name in ("relay.db", "relay.db-wal"))
+    assert size <= 16 << 20
+    # By itself, once the oldest are past their retention.
+    wait_until(lambda: not reasons(relay), 60, "room again")
+    truth(relay, account)
+    size = sum((relay.folder / name).stat().st_size for name in ("relay.db", "relay.db-wal"))
+    assert size <= 16 << 20
