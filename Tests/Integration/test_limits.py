@@ -105,12 +105,10 @@ def small_disk(tmp_path):
 def fill(folder):
     """Takes all that is free; gives the file."""
     path = folder / "filler"
-    with open(path, "wb") as out, contextlib.suppress(OSError):
-        while out.write(b"x" * 65536):
-            out.flush()
-    with open(path, "ab", buffering=0) as out, contextlib.suppress(OSError):
-        while out.write(b"x"):
-            pass
+    for size in (65536, 1):
+        with open(path, "ab", buffering=0) as out, contextlib.suppress(OSError):
+            while out.write(b"x" * size):
+                pass
     assert os.statvfs(folder).f_bavail == 0
     return path
 
