@@ -264,22 +264,25 @@ extension KafkaConsumer {
     /// The first and next offset of partitions, whatever transactions are open in them.
     ///
     /// Asked on a thread of its own, since librdkafka before 2.3 may overrun its time.
+    ///
+    /// - Parameter level: with `readCommitted`, next is where the first open transaction begins.
     public func watermarks(
-        topic: String, partitions: [Int32], timeout: Duration
+        topic: String, partitions: [Int32], as level: Isolation = .readUncommitted,
+        timeout: Duration
     ) throws(KafkaError) -> [Int32: (low: Int64, high: Int64)] {
         // A read_committed client would be told the last stable offset in place of the end.
         let asking =
-            isolation == .readUncommitted
+            isolation == level
             ? handle
             : try KafkaHandle(
                 .consumer,
                 configuration.surrounded(
                     defaults: [],
                     fixed: [
-                        ("isolation.level", Isolation.readUncommitted.rawValue),
+                        ("isolation.level", level.rawValue),
                         ("allow.auto.create.topics", "false"),
                     ]), log: log)
-        defer { if isolation != .readUncommitted { asking.close(timeout: nil) } }
+        defer { if isolation != level { asking.close(timeout: nil) } }
         let answers = Lock<Result<[Int32: (low: Int64, high: Int64)], KafkaError>?>(nil)
         let deadline = ContinuousClock.now + timeout
         _ = OSThread(name: "kafka-marks") {

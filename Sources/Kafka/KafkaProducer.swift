@@ -60,11 +60,13 @@ public final class KafkaProducer: Sendable {
     /// - Parameters:
     ///   - key: decides the partition; nil takes any.
     ///   - value: nil is a tombstone, which is not the same as empty.
+    ///   - partition: nil lets the key decide.
     ///   - token: comes back in the delivery.
     /// - Throws: `queueFull` (poll and go again), `messageTooLarge` (over `message.max.bytes`),
     ///   or the fatal error of the client.
     public func produce(
-        topic: String, key: [UInt8]?, value: [UInt8]?, headers: [KafkaHeader] = [], token: Int = 0
+        topic: String, key: [UInt8]?, value: [UInt8]?, headers: [KafkaHeader] = [],
+        partition: Int32? = nil, token: Int = 0
     ) throws(KafkaError) {
         guard handle.callbacks.uncollected < Self.reportLimit else {
             throw KafkaError(
@@ -73,7 +75,8 @@ public final class KafkaProducer: Sendable {
         }
         let error: KafkaError? = try unsafe handle.use { (client) throws(KafkaError) in
             let error = unsafe ProducedRecord(
-                topic: topic, key: key, value: value, headers: headers, token: token
+                topic: topic, key: key, value: value, headers: headers, partition: partition,
+                token: token
             ).produce(client)
             guard let error, error.isFatal else { return error }
             return unsafe KafkaError(fatalOf: client) ?? error

@@ -81,6 +81,7 @@ struct ProducedRecord {
     let key: [UInt8]?
     let value: [UInt8]?
     let headers: [KafkaHeader]
+    let partition: Int32?
     let token: Int
 
     /// Copies the record into the client's queue.
@@ -120,6 +121,10 @@ struct ProducedRecord {
                 unsafe $0.ptr = UnsafeMutableRawPointer(bitPattern: token)
             },
         ]
+        if let partition {
+            unsafe arguments.append(
+                argument(RD_KAFKA_VTYPE_PARTITION) { unsafe $0.i32 = partition })
+        }
         // Null means absent to librdkafka, so what is empty but there points anywhere else.
         if self.key != nil {
             let bytes = unsafe UnsafeMutableRawPointer(mutating: key.baseAddress ?? base)

@@ -22,8 +22,8 @@ public final class KafkaPublisher: Publisher {
 
     let settings: KafkaSettings
     private let lastEpoch: @Sendable () -> Int64
-    private let log: KafkaLog
-    private let note: @Sendable (String) -> Void
+    let log: KafkaLog
+    let note: @Sendable (String) -> Void
     private let state = Lock(State())
 
     private struct State {
@@ -155,6 +155,7 @@ extension KafkaPublisher {
     func renew() throws(PublishFailure) -> [SinkName: Progress] {
         let producer = try makeProducer()
         do throws(PublishFailure) {
+            try endTransactionsLeftOpen(producer)
             let (progress, strays) = try readProgress()
             try checkOwner(progress)
             state.withLock { state in
