@@ -11,7 +11,7 @@ extension Judge {
         let stored = try journal.belief(of: job.account)
         switch job.matter {
         case .removal:
-            remove(job, stored: stored, into: &batch, epochs: &epochs)
+            try remove(job, stored: stored, into: &batch, epochs: &epochs)
             return job.slot.map { Judgement(slot: $0, .removed) }
         case .credential:
             guard var belief = stored, belief.head.incarnation == job.incarnation else {
@@ -103,29 +103,38 @@ extension Judge {
         _ job: JudgeJob, stored: Belief?, into batch: inout JournalBatch,
         epochs: inout EpochSource
     ) throws(JournalFailure) -> (Belief, Decision) {
-        var opening = Decision()
-        if var belief = stored, belief.head.incarnation != job.incarnation {
-            let removal = belief.remove(decidedAt: clock.stamp())
-            batch.entries += removal.entries
+        guard var belief = stored else { return try meet(job, epochs: &epochs) }
+        guard belief.head.incarnation == job.incarnation else {
+            let met = try meet(job, epochs: &epochs)
+            batch.entries += belief.remove(decidedAt: clock.stamp()).entries
             batch.beliefs.append((job.account, .drop))
-        } else if var belief = stored {
-            opening.append(
-                belief.rejudge(rules: settings.detection, decidedAt: clock.stamp()))
-            opening.append(belief.useCredential(tag: job.credentialTag))
-            return (belief, opening)
-        } else if case let known = try journal.remembered(of: job.account), !known.isEmpty {
-            // Its topic remembers it from before a loss, and the register has it only now.
-            let now = clock.stamp()
-            var (belief, resync) = Belief.renewed(
-                job.account, from: known, epoch: epochs.next(at: now),
-                incarnation: job.incarnation, reason: .loss, rules: settings.detection,
-                walkTimeout: settings.walkTimeout, decidedAt: now)
-            resync.append(belief.useCredential(tag: job.credentialTag))
-            return (belief, resync)
+            return met
         }
-        var belief = Belief(
-            meeting: job.account, epoch: epochs.next(at: clock.stamp()),
-            incarnation: job.incarnation, rules: settings.detection)
+        var opening = belief.rejudge(rules: settings.detection, decidedAt: clock.stamp())
+        opening.append(belief.useCredential(tag: job.credentialTag))
+        return (belief, opening)
+    }
+
+    /// The belief of an account that the journal does not know: a new one, or the one that a state
+    /// topic remembers from before a loss, where the register has the account only now.
+    private func meet(
+        _ job: JudgeJob, epochs: inout EpochSource
+    ) throws(JournalFailure) -> (Belief, Decision) {
+        let known = try journal.remembered(of: job.account)
+        let now = clock.stamp()
+        let epoch = epochs.next(at: now)
+        var belief: Belief
+        var opening = Decision()
+        if known.isEmpty {
+            belief = Belief(
+                meeting: job.account, epoch: epoch, incarnation: job.incarnation,
+                rules: settings.detection)
+        } else {
+            (belief, opening) = Belief.renewed(
+                job.account, from: known, epoch: epoch, incarnation: job.incarnation,
+                reason: .loss, rules: settings.detection, walkTimeout: settings.walkTimeout,
+                decidedAt: now)
+        }
         opening.append(belief.useCredential(tag: job.credentialTag))
         return (belief, opening)
     }
@@ -133,15 +142,12 @@ extension Judge {
     private func remove(
         _ job: JudgeJob, stored: Belief?, into batch: inout JournalBatch,
         epochs: inout EpochSource
-    ) {
+    ) throws(JournalFailure) {
         // Without a slot it is about a belief alone, which may be over by now, or another's.
         guard job.slot != nil || stored?.head.incarnation == job.incarnation else { return }
-        var belief =
-            stored
-            ?? Belief(
-                meeting: job.account, epoch: epochs.next(at: clock.stamp()),
-                incarnation: job.incarnation, rules: settings.detection)
-        let decision = belief.remove(decidedAt: clock.stamp())
+        var (belief, decision) = (stored, Decision())
+        if belief == nil { (belief, decision) = try meet(job, epochs: &epochs) }
+        if let removal = belief?.remove(decidedAt: clock.stamp()) { decision.append(removal) }
         batch.entries += decision.entries
         batch.beliefs.append((job.account, .drop))
         if job.slot != nil { batch.removals.append((job.account, job.incarnation)) }

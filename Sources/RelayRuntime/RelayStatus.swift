@@ -44,7 +44,8 @@ public struct RelayStatus: Sendable {
             reasons.append(
                 ReadinessReason(
                     "broker_progress",
-                    "an empty journal walks nothing until the broker has told what was published"))
+                    "nothing is walked until what the broker says was published is known, and"
+                        + " the journal fits it"))
         } else if !poll.hasAnswered, poll.dueSince != nil {
             reasons.append(ReadinessReason("api_silent", "the API has not answered anything yet"))
         }

@@ -192,6 +192,42 @@ import Threading
         #expect(try events(stage, "b").map(\.type) == [.accountResynced, .repaired])
     }
 
+    @Test func `one that is removed before it was ever met leaves no record behind`() throws {
+        let stage = Stage()
+        try begin(stage)
+        lose(stage)
+        let b = try account("b")
+        stage.register.remove(b)
+        stage.register.forget(b, try #require(stage.register[b]).incarnation)
+        #expect(try renew(stage).cause == .lost)
+        try stage.run { relay in
+            try stage.walks(1, of: "key-of-a")
+            stage.register.add(b, key: "key-of-b", paused: true)
+            relay.readRegister()
+            stage.register.remove(b)
+            relay.readRegister()
+            try eventually("told") { try events(stage, "b").count == 2 }
+            try eventually("forgotten") {
+                let records = stage.publisher.state.withLock { $0.records[Stage.states] ?? [] }
+                return records.last { $0.key == "b/d1" }?.value == nil
+            }
+        }
+        #expect(try events(stage, "b").map(\.type) == [.accountResynced, .accountRemoved])
+    }
+
+    @Test func `an epoch is larger than any that was told, whatever the wall clock says`() throws {
+        let stage = Stage()
+        try begin(stage)
+        lose(stage)
+        let future = RelayClock.wall.milliseconds + 1_000_000
+        stage.publisher.state.withLock { $0.progress[Stage.events]?.epoch = future }
+        #expect(try renew(stage).cause == .lost)
+        let head = try #require(stage.journal.belief("a")).head
+        #expect(head.epoch > future)
+        let resynced = try #require(stage.journal.events("a").last)
+        #expect(resynced.decidedAt.milliseconds > future)
+    }
+
     @Test func `a state sink is filled with the new epoch, and when its place was pruned`() throws {
         let stage = Stage()
         try begin(stage)

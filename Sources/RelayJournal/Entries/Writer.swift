@@ -204,6 +204,7 @@ final class Writer {
         for statement in [dropHead, dropRows, dropHold] {
             try statement.run(.text(account.text))
         }
+        if remembers { try dropRemembered.run(.text(account.text)) }
         try marks.drop(account)
     }
 
