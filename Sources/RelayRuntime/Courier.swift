@@ -41,6 +41,8 @@ final class Courier: Sendable {
     let clock: RelayClock
     let log: RelayLog
     let head: Lock<JournalPosition>
+    /// Where the journal's head was when nothing of this life was written yet.
+    let firstHead: JournalPosition
     /// The pipeline's name.
     let name: String
     /// How the sinks stand.
@@ -74,6 +76,7 @@ final class Courier: Sendable {
         self.clock = clock
         self.log = log
         self.head = head
+        firstHead = head.withLock { $0 }
         published = Lock(
             route.sinks.map { SinkFigures(name: $0.name, sort: route.sorts[$0.name] ?? "kafka") })
     }
@@ -174,7 +177,8 @@ final class Courier: Sendable {
         let began = clock.now
         do throws(PublishFailure) {
             let progress = try route.publisher.open()
-            let head = head.withLock { $0 }
+            // What was written meanwhile cannot have been published: nothing was, before.
+            let head = status.withLock { $0.hasOpened } ? head.withLock { $0 } : firstHead
             let found = try reconcile(progress, lanes: delivery.lanes, head: head)
             if !found.claims.isEmpty { try tell(Run(parts: found.claims)) }
             delivery.opened(places: found.places)

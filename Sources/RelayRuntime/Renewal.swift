@@ -64,13 +64,17 @@ public final class Renewal: Sendable {
 
     /// The state sink that has come furthest; one without progress was never whole.
     private func source(_ misfit: Misfit) -> (route: Route, sink: SinkName)? {
-        var best: (route: Route, sink: SinkName, position: JournalPosition)?
+        var best: (route: Route, sink: SinkName, progress: Progress)?
         for route in routes {
             for plan in route.sinks where plan.role == .state {
                 guard let progress = misfit.progress[plan.name] else { continue }
-                if best.map({ $0.position < progress.position }) ?? true {
-                    best = (route, plan.name, progress.position)
-                }
+                // Positions of two journals say nothing of each other; epochs only grow.
+                let isFurther =
+                    best.map {
+                        ($0.progress.epoch, $0.progress.position)
+                            < (progress.epoch, progress.position)
+                    } ?? true
+                if isFurther { best = (route, plan.name, progress) }
             }
         }
         return best.map { ($0.route, $0.sink) }

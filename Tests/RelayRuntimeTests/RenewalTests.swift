@@ -95,6 +95,29 @@ import Threading
         #expect(told.last?.content == .account(.resynced(reason: "restore")))
     }
 
+    @Test func `what is written before the broker tells does not hide that a copy is older`() throws
+    {
+        let stage = Stage()
+        try begin(stage)
+        let backup = stage.journal.content.withLock { $0 }
+        try stage.add("c", ["e1": "active"])
+        try stage.run { _ in
+            try eventually("baseline") {
+                stage.publisher.values("states").contains { $0.contains("\"e1\"") }
+            }
+        }
+        // The accounts file still has the new account: its rows come to the same position.
+        stage.journal.content.withLock { $0 = backup }
+        stage.publisher.leave(true)
+        let relay = try stage.relay()
+        try relay.start()
+        try eventually("baseline") { stage.journal.belief("c") != nil }
+        stage.publisher.leave(false)
+        _ = relay.failure(within: .seconds(60))
+        relay.stop(within: .seconds(10))
+        #expect(relay.misfit?.cause == .restored)
+    }
+
     @Test func `a copy that differs by a state record alone is noticed too`() throws {
         let stage = Stage()
         try begin(stage)
