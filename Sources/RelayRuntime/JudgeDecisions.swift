@@ -189,7 +189,7 @@ extension Judge {
                         grantedScopes: nil),
                     observedAt: clock.stamp(), recordedAt: 0)
             }
-            remove(job, stored: belief, into: &batch, epochs: &epochs)
+            try remove(job, stored: belief, into: &batch, epochs: &epochs)
             log.note(
                 .warning, "belief", "a damaged belief is taken away with its account",
                 ["account": job.account.text])
