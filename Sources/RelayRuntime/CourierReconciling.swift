@@ -62,22 +62,7 @@ extension Courier {
             status.withLock { $0.misfit = misfit }
             throw failure(misfit)
         }
-        tellPruned(result, lanes: lanes)
         return result
-    }
-
-    /// Says which event sinks cannot get all that they lack.
-    private func tellPruned(_ found: Reconciled, lanes: [Delivery.Lane]) {
-        for lane in lanes where lane.plan.role != .state {
-            let sink = lane.plan.name
-            guard let place = found.places[sink], place.number + 1 < found.tail.number else {
-                continue
-            }
-            log.note(
-                .error, "pruned",
-                "entries that a sink has not had are pruned: its readers miss them",
-                ["sink": sink.text, "after": "\(place)", "oldest": "\(found.tail)"])
-        }
     }
 
     /// Publishes, and takes note of the places that the other side has thereby been told.
