@@ -356,6 +356,30 @@ def test_two_relays_of_one_name_one_stays_and_one_says_so(make_relay, trax):
 
 
 @pytest.mark.timeout(180)
+def test_two_new_relays_of_one_name_started_at_once(make_relay, trax):
+    relay, other = make_relay(), make_relay()
+    trax.was_left = True
+    accounts = crowd(relay, trax, 8)
+    chaos = Chaos(trax, accounts, every=0.03)
+    for key in ("name", "sinks"):
+        other.config[key] = relay.config[key]
+    other.enlist(*accounts)
+    chaos.start()
+    both = (relay, other)
+    for each in both:
+        each.start(ready=False)
+    wait_until(lambda: any(each.process.poll() is not None for each in both), 60, "one to end")
+    time.sleep(2)
+    left = [each for each in both if each.process.poll() is None]
+    assert len(left) == 1, [each.log[-1500:] for each in both]
+    gone = relay if left[0] is other else other
+    assert gone.process.returncode in (1, 78), gone.log[-1500:]
+    chaos.stop()
+    until_true(relay, accounts, within=90)
+    verify(relay)
+
+
+@pytest.mark.timeout(180)
 def test_two_relays_on_copies_of_one_journal(make_relay, trax):
     relay, accounts, chaos = live(make_relay, trax)
     trax.was_left = True
