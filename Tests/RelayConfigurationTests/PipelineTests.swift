@@ -79,7 +79,7 @@ import Testing
                 ssl.ca.location: ca.pem
                 linger.ms: 5
             sinks:
-              - kafka: { topic: events, format: structured }
+              - kafka: { topic: events, format: binary }
               - kafka:
                   topic: alerts
                   when: { types: [failing, connection.repaired, account.blind], kinds: [change] }

@@ -212,6 +212,7 @@ extension Pipeline.Sink {
             : EventFilter(
                 types: when.types, platforms: when.platforms, accounts: when.accounts,
                 kinds: when.kinds)
-        return SinkPlan(name: name, role: kind == .state ? .state : .events(filter))
+        return SinkPlan(
+            name: name, role: kind == .state ? .state : .events(filter), format: format)
     }
 }

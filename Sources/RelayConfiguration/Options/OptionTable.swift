@@ -1,3 +1,5 @@
+internal import RelayCore
+
 /// The option table: every key of the pipeline file.
 ///
 /// A new key is a new row, and a line in `PipelineBuilding.swift` that takes its value.
@@ -180,8 +182,9 @@ enum OptionTable {
         Option("topic", .text(.topic), .required, "The topic."),
         Option("when", .section(when), .nothing, "Which events; all if left out."),
         Option(
-            "format", .choice(["structured"]), .text("structured"),
-            "One JSON value, a CloudEvent in structured mode."),
+            "format", .choice(EventFormat.allCases.map(\.rawValue)), .text("structured"),
+            "How a CloudEvent lies in its record: one JSON value, or `data` as the value and the "
+                + "attributes as headers `ce_*`."),
     ]
 
     private static let when: [Option] = [

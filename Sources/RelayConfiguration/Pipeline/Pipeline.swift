@@ -159,6 +159,8 @@ extension Pipeline {
         public let kind: Kind
         /// Its topic or name, its identity in the journal; `log` for the log sink.
         public let name: SinkName
+        /// How its events lie in their records; of other sinks always structured.
+        public let format: EventFormat
         /// Which events pass; of a state sink always everything.
         public let when: When
         /// Its key's path, as `sinks[0].kafka`, for `Pipeline.problem(at:_:)`.

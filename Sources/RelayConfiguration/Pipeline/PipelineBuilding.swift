@@ -119,6 +119,9 @@ extension Pipeline.Sink {
         default: kind = .log
         }
         name = SinkName(kind == .log ? "log" : must(variant.settings.text("topic")))
+        format =
+            variant.settings.text("format").map { must(EventFormat(rawValue: $0)) }
+            ?? .structured
         when = variant.settings.section("when").map { Pipeline.When($0) } ?? .always
         path = "sinks[\(index)].\(variant.key)"
     }

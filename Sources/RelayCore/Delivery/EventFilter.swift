@@ -50,11 +50,14 @@ public struct SinkPlan: Hashable, Sendable {
     public var name: SinkName
     /// What it is given.
     public var role: Role
+    /// How its events lie in their records; nothing to a state sink.
+    public var format: EventFormat
 
     /// A sink, field by field.
-    public init(name: SinkName, role: Role) {
+    public init(name: SinkName, role: Role, format: EventFormat = .structured) {
         self.name = name
         self.role = role
+        self.format = format
     }
 
     /// Whether it takes an event and, being filtered, numbers it.
@@ -73,16 +76,18 @@ public struct SinkPlan: Hashable, Sendable {
         case .events(let filter):
             guard let event = entry.event, let body = entry.body else { return nil }
             if let filter, !filter.takes(event, of: entry.account) { return nil }
-            var headers: [OutboundMessage.Header] = [
-                .init("content-type", "application/cloudevents+json")
-            ]
+            // Bytes that cannot be taken apart go out whole: a reader goes by the content type.
+            let binary = format == .binary ? BinaryEvent(structured: body) : nil
+            var headers: [OutboundMessage.Header] =
+                binary?.headers ?? [.init("content-type", "application/cloudevents+json")]
             if filter != nil {
                 headers.append(
                     .init("trax-previous", String(entry.previousNumbers[name] ?? 0)))
             }
             if let trace = event.id.traceparent { headers.append(.init("traceparent", trace)) }
             return OutboundMessage(
-                position: entry.position, key: entry.account.text, value: body, headers: headers)
+                position: entry.position, key: entry.account.text, value: binary?.value ?? body,
+                headers: headers)
         }
     }
 }

@@ -92,6 +92,39 @@ import Testing
         #expect(plan.message(of: entry(8, .linked)) == nil)
     }
 
+    @Test func `in binary mode data is the value and every other attribute a header`() throws {
+        var story = try Story(Detection(baseline: .publish))
+        let event = try #require(story.list(row("é/1", "active")).first)
+        let entry = JournalEntry(
+            position: JournalPosition(1), account: event.account, event: EventFacts(event),
+            body: event.serialized(), state: nil, previousNumbers: ["alerts": 4])
+        let plan = SinkPlan(
+            name: "alerts", role: .events(EventFilter(kinds: [.baseline])), format: .binary)
+        let message = try #require(plan.message(of: entry))
+        let text = String(decoding: event.serialized(), as: UTF8.self)
+        let value = String(decoding: try #require(message.value), as: UTF8.self)
+        #expect(text.hasSuffix("\"data\":\(value)}"), "the same bytes of data")
+        #expect(
+            message.headers == [
+                Header("content-type", "application/json"), Header("ce_specversion", "1.0"),
+                Header("ce_id", event.id.text), Header("ce_source", "/accounts/\(event.account)"),
+                Header("ce_type", event.type.cloudEventsType), Header("ce_subject", "é/1"),
+                Header("ce_time", event.time.description),
+                Header("ce_dataschema", ConnectionEvent.dataSchema),
+                Header("ce_partitionkey", event.account.text),
+                Header("ce_sequence", event.sequenceAttribute), Header("trax-previous", "4"),
+                Header("traceparent", try #require(event.id.traceparent)),
+            ])
+    }
+
+    @Test func `bytes that are no event go out whole in binary mode, and say so`() throws {
+        let plan = SinkPlan(name: "events", role: .events(nil), format: .binary)
+        let entry = entry(7, .failing)
+        let message = try #require(plan.message(of: entry))
+        #expect(message.value == entry.body)
+        #expect(message.headers.first == Header("content-type", "application/cloudevents+json"))
+    }
+
     @Test func `a state sink gets state records alone, and tombstones`() throws {
         let plan = SinkPlan(name: "state", role: .state)
         let record = try #require(plan.message(of: entry(7, .failing)))
