@@ -227,25 +227,25 @@ extension KafkaConsumer {
         where marks.low < marks.high {
             open[partition] = marks.high
         }
+        var reached: [Int32: Int64] = [:]
         defer { stopAll(of: topic) }
         for partition in open.keys.sorted() {
             try start(topic: topic, partition: partition, at: .beginning)
         }
         while !open.isEmpty {
             guard let step = try next(timeout: patience) else {
-                let late = open.keys.sorted().map(String.init).joined(separator: ", ")
-                throw handle.explained(
-                    .timedOut("partitions \(late) of \(topic) did not reach their end"))
+                throw handle.explained(.late(topic, open, reached))
             }
-            let (partition, reached): (Int32, Int64)
+            let (partition, next): (Int32, Int64)
             switch step {
             case .record(let record):
                 try body(record)
-                (partition, reached) = (record.partition, record.offset + 1)
+                (partition, next) = (record.partition, record.offset + 1)
             case .end(_, let ended, let offset):
-                (partition, reached) = (ended, offset)
+                (partition, next) = (ended, offset)
+                reached[partition] = offset
             }
-            guard let goal = open[partition], reached >= goal else { continue }
+            guard let goal = open[partition], next >= goal else { continue }
             open[partition] = nil
             try stop(topic: topic, partition: partition)
         }

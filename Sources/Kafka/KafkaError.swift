@@ -46,6 +46,8 @@ public struct KafkaError: Error, Sendable, Hashable {
         public static let configuration = Kind(rawValue: "configuration")
         /// The client was closed before.
         public static let closed = Kind(rawValue: "closed")
+        /// A transaction that has not ended keeps records from readers; `heldAt` says where.
+        public static let heldBack = Kind(rawValue: "held_back")
         /// Nothing of the above.
         public static let other = Kind(rawValue: "other")
     }
@@ -68,11 +70,25 @@ public struct KafkaError: Error, Sendable, Hashable {
     public let requiresAbort: Bool
     /// The configuration property that was refused.
     public let property: String?
+    /// Where an open transaction begins that keeps records from readers.
+    public let heldAt: Held?
+
+    /// The first offset that is kept from readers of committed records.
+    public struct Held: Sendable, Hashable {
+        /// The topic.
+        public let topic: String
+        /// The partition.
+        public let partition: Int32
+        /// Where the open transaction begins.
+        public let offset: Int64
+    }
 
     init(
         kind: Kind? = nil, code: String, number: Int32, reason: String, isRetriable: Bool = false,
-        isFatal: Bool = false, requiresAbort: Bool = false, property: String? = nil
+        isFatal: Bool = false, requiresAbort: Bool = false, property: String? = nil,
+        heldAt: Held? = nil
     ) {
+        self.heldAt = heldAt
         let isFatal = isFatal || number == Number.fatal
         self.kind =
             kind
@@ -93,7 +109,24 @@ public struct KafkaError: Error, Sendable, Hashable {
         KafkaError(
             kind: kind ?? self.kind, code: code, number: number, reason: reason + text,
             isRetriable: isRetriable, isFatal: isFatal, requiresAbort: requiresAbort,
-            property: property)
+            property: property, heldAt: heldAt)
+    }
+
+    /// Partitions did not reach their ends; where one came to a standstill, that says why.
+    static func late(
+        _ topic: String, _ goals: [Int32: Int64], _ reached: [Int32: Int64]
+    ) -> KafkaError {
+        let late = goals.keys.sorted()
+        let list = late.map(String.init).joined(separator: ", ")
+        let plain = timedOut("partitions \(list) of \(topic) did not reach their end")
+        guard let partition = late.first(where: { reached[$0] != nil }),
+            let offset = reached[partition]
+        else { return plain }
+        return KafkaError(
+            kind: .heldBack, code: "_HELD_BACK", number: Number.timedOut,
+            reason: plain.reason + ": a transaction that has not ended begins at offset \(offset)"
+                + " of partition \(partition)", isRetriable: true,
+            heldAt: Held(topic: topic, partition: partition, offset: offset))
     }
 
     static let closed = KafkaError(

@@ -130,6 +130,22 @@ public final class KafkaProducer: Sendable {
         _ = try handle.metadata(topic: nil, all: false, timeout: timeout)
     }
 
+    /// Asks a broker whether a topic is there, may be seen, and has a leader for each partition.
+    ///
+    /// - Throws: `unknownTopic`, `unauthorized`, or with the number 5 that a leader is missing.
+    public func find(topic: String, timeout: Duration) throws(KafkaError) {
+        let found = try handle.metadata(topic: topic, all: false, timeout: timeout)
+        guard let topic = found.topics.first(where: { $0.name == topic }) else {
+            throw .timedOut("the answer lacks the topic \(topic)")
+        }
+        if let error = topic.error { throw error }
+        if let orphan = topic.partitions.first(where: { $0.leader < 0 }) {
+            throw KafkaError(
+                code: "LEADER_NOT_AVAILABLE", number: Number.leaderNotAvailable,
+                reason: "partition \(orphan.id) of \(topic.name) has no leader", isRetriable: true)
+        }
+    }
+
     /// Destroys the client, unsent records with it; false when that hangs, and then it is left.
     ///
     /// Later calls throw `closed`.

@@ -4,7 +4,7 @@ extension RelayCommandLine {
         [QuickstartCommand.spec, RunCommand.spec, CheckCommand.spec] + AccountCommands.all + [
             PollCommand.poll, PollCommand.list, EventsCommand.spec, ExplainCommand.spec,
             ReplayCommand.spec,
-        ] + HoldCommands.all + JournalCommands.all + [
+        ] + HoldCommands.all + ParkedCommands.all + JournalCommands.all + [
             SandboxCommand.spec, SimulateCommand.spec, DoctorCommand.spec,
             SchemaCommand.event, SchemaCommand.pipeline,
         ]

@@ -143,6 +143,9 @@ public struct MetricsText: Sendable {
         }
         family("sink_up", "gauge", "0 while a sink takes nothing.")
         for sink in sinks { sample("sink_up", labels(sink), sink.failingSince == nil ? 1 : 0) }
+        family(
+            "parked_records", "gauge", "Records that a sink did not take, parked for an operator.")
+        for sink in sinks { sample("parked_records", labels(sink), Double(sink.parked)) }
         family("sink_failures_total", "counter", "Runs that a sink did not take, by reason.")
         for sink in sinks {
             for (code, count) in sink.failures.sorted(by: { $0.key < $1.key }) {

@@ -41,6 +41,8 @@ final class Courier: Sendable {
     let clock: RelayClock
     let log: RelayLog
     let head: Lock<JournalPosition>
+    /// Keeps what a sink does not take; nil: nothing is parked, and such a sink waits.
+    let parking: (any ParkingDesk)?
     /// Where the journal's head was when nothing of this life was written yet.
     let firstHead: JournalPosition
     /// The pipeline's name.
@@ -68,7 +70,7 @@ final class Courier: Sendable {
 
     init(
         name: String, route: Route, journal: any Journal, clock: RelayClock, log: RelayLog,
-        head: Lock<JournalPosition>
+        head: Lock<JournalPosition>, parking: (any ParkingDesk)? = nil
     ) {
         self.name = name
         self.route = route
@@ -76,6 +78,7 @@ final class Courier: Sendable {
         self.clock = clock
         self.log = log
         self.head = head
+        self.parking = parking
         firstHead = head.withLock { $0 }
         published = Lock(
             route.sinks.map { SinkFigures(name: $0.name, sort: route.sorts[$0.name] ?? "kafka") })
@@ -95,6 +98,8 @@ final class Courier: Sendable {
         /// Sinks whose place has moved and is not yet in the journal.
         var unsaved: Set<SinkName> = []
         var savedAt: Instant
+        /// What is known of parked records.
+        var parking = ParkingLoad()
     }
 
     /// What is to be done after a step.
@@ -151,6 +156,8 @@ final class Courier: Sendable {
             load.unsaved.insert(filled)
             save(&load)
         }
+        lookAtParked(&load, now: now)
+        if load.delivery.isOpen { replayNext(&load, now: now) }
         switch load.delivery.next(now: now, head: head) {
         case .open:
             open(&load.delivery, &load.filling)
@@ -159,9 +166,11 @@ final class Courier: Sendable {
                 load.delivery.failed(waiting, sinks: sinks, entries: 0, now: now)
                 break
             }
-            publish(&load.delivery, after: after, limit: limit, sinks: sinks)
+            publish(&load, after: after, limit: limit, sinks: sinks)
             load.unsaved.formUnion(sinks)
             if !route.remembersPlaces { save(&load) }
+        case .park(let after, let sink):
+            park(&load, sink, after: after)
         case .wait(let until):
             return .wait(until: until, beyond: head)
         case .stop(let failure):
@@ -198,9 +207,10 @@ final class Courier: Sendable {
     }
 
     private func publish(
-        _ delivery: inout Delivery, after: JournalPosition, limit: Int, sinks: [SinkName]
+        _ load: inout Load, after: JournalPosition, limit: Int, sinks: [SinkName]
     ) {
         var size = 0
+        let began = clock.now
         do throws(PublishFailure) {
             let entries = try read(after: after, limit: limit)
             guard !entries.isEmpty else {
@@ -210,16 +220,22 @@ final class Courier: Sendable {
                         + " beyond")
             }
             size = entries.count
-            let run = delivery.run(of: entries, to: sinks)
+            let run = load.delivery.run(of: entries, to: sinks)
             if run.parts.contains(where: { !$0.messages.isEmpty }) {
                 try tell(run)
             }
-            delivery.published(run)
+            load.delivery.published(run)
             noteDelivered(run, entries: entries)
         } catch {
             note(error)
             count(error, sinks: sinks)
-            delivery.failed(error, sinks: sinks, entries: size, now: clock.now)
+            let now = clock.now
+            load.delivery.failed(error, sinks: sinks, entries: size, now: now, took: now - began)
+            if case .refusedSink(let sink) = error.kind,
+                route.sinks.contains(where: { $0.name == sink && $0.role == .state })
+            {
+                load.filling.doubt(sink, until: now + Self.fillingPause)
+            }
         }
     }
 
@@ -235,7 +251,7 @@ final class Courier: Sendable {
 
     /// Waits until then, or until the journal's head is beyond the one that was looked at.
     private func wait(_ load: inout Load, until: Instant?, beyond known: JournalPosition) {
-        let most: Duration = .seconds(1)
+        let most: Duration = parking == nil ? .seconds(1) : Self.lookAge
         let patience = until.map { min(most, max(.zero, $0 - clock.now)) } ?? most
         let woken = head.wait(timeout: patience) { [status] head -> Bool? in
             head > known || status.withLock { $0.isStopping } ? true : nil

@@ -11,6 +11,8 @@ extension Courier {
     static let fillingLimit = 500
     /// How long a sink that could not be filled is left alone.
     static let fillingPause: Duration = .seconds(5)
+    /// How often a run of a filling is tried before the filling is.
+    static let fillingAttempts = 5
 
     /// Fills the next state sink that waits for it, if one does; nil when none was filled.
     ///
@@ -20,19 +22,23 @@ extension Courier {
     ) -> SinkName? {
         guard let sink = filling.next(now: now) else { return nil }
         do throws(PublishFailure) {
+            if filling.isDoubted(sink), try !route.publisher.isEmpty(sink) {
+                filling.filled(sink)
+                return nil
+            }
             try fill(sink, head: head)
             filling.filled(sink)
             delivery.filled(sink, at: head)
             status.withLock { _ = $0.fresh.remove(sink) }
             return sink
         } catch {
-            let refused = PublishFailure(
-                kind: .refusedSink(sink), code: error.code,
-                reason: "filling \(sink): \(error.reason)")
-            note(refused)
-            count(refused, sinks: [sink])
-            filling.postpone(sink, refused, until: clock.now + Self.fillingPause)
-            delivery.failed(refused, sinks: [sink], entries: 0, now: clock.now)
+            // A refusal holds this sink; whatever else it is, it is of the publisher as a whole.
+            let failure = PublishFailure(
+                kind: error.kind, code: error.code, reason: "filling \(sink): \(error.reason)")
+            note(failure)
+            count(failure, sinks: [sink])
+            filling.postpone(sink, failure, until: clock.now + Self.fillingPause)
+            delivery.failed(failure, sinks: [sink], entries: 0, now: clock.now)
             return nil
         }
     }
@@ -84,14 +90,44 @@ extension Courier {
         }
         for start in stride(from: 0, to: messages.count, by: Self.fillingLimit) {
             let end = min(start + Self.fillingLimit, messages.count)
-            try route.publisher.publish(
-                Run(parts: [
-                    Run.Part(
-                        sink: sink, messages: Array(messages[start..<end]), place: head,
-                        eventID: nil, isFilling: true)
-                ]))
+            try deliver(messages[start..<end], to: sink, head: head)
         }
         messages = []
+    }
+
+    /// Publishes records of a filling; one that is refused alone, twice, is parked.
+    private func deliver(
+        _ messages: ArraySlice<OutboundMessage>, to sink: SinkName, head: JournalPosition
+    ) throws(PublishFailure) {
+        var refusals = 0
+        var attempts = 0
+        while true {
+            let failure: PublishFailure
+            do throws(PublishFailure) {
+                let part = Run.Part(
+                    sink: sink, messages: Array(messages), place: head, eventID: nil,
+                    isFilling: true)
+                return try route.publisher.publish(Run(parts: [part]))
+            } catch { failure = error }
+            attempts += 1
+            switch failure.kind {
+            case .refusedRecord where messages.count > 1:
+                let middle = messages.startIndex + messages.count / 2
+                try deliver(messages[..<middle], to: sink, head: head)
+                return try deliver(messages[middle...], to: sink, head: head)
+            case .refusedRecord:
+                refusals += 1
+                guard refusals >= Delivery.refusalLimit, let message = messages.first else {
+                    continue
+                }
+                return try parkFilling(message, of: sink, failure)
+            case .again where attempts < Self.fillingAttempts:
+                // The transaction after one that was refused may fail without a fault of its own.
+                continue
+            case .again, .reopen, .refusedSink, .unavailable, .misconfigured, .takenOver:
+                throw failure
+            }
+        }
     }
 
     private func eventID(at position: JournalPosition) throws(PublishFailure) -> EventID? {
@@ -111,39 +147,55 @@ extension Courier {
 
 /// Which state sinks wait to be filled.
 struct Filling {
-    private var waiting: [SinkName: Instant?] = [:]
+    private struct Wait {
+        /// Not before; nil: now.
+        var until: Instant?
+        /// Only if nothing was ever written to it.
+        var isDoubted: Bool
+    }
+
+    private var waiting: [SinkName: Wait] = [:]
     private var failures: [SinkName: PublishFailure] = [:]
 
     /// After opening: sinks that the other side remembers nothing of, that are new to the journal,
-    /// or that lack entries which were pruned.
+    /// or that lack entries which were pruned; and those whose topic turns out to be empty, since it
+    /// was made anew meanwhile.
     mutating func begin(
         _ lanes: [Delivery.Lane], progress: [SinkName: Progress], fresh: Set<SinkName>,
         tail: JournalPosition
     ) {
         for lane in lanes where lane.plan.role == .state {
             let name = lane.plan.name
-            guard
+            let isNew =
                 progress[name] == nil || fresh.contains(name)
-                    || lane.place.number + 1 < tail.number
-            else { continue }
-            waiting.updateValue(nil, forKey: name)
+                || lane.place.number + 1 < tail.number
+            waiting[name] = Wait(
+                until: nil, isDoubted: !isNew && waiting[name]?.isDoubted ?? true)
         }
     }
+
+    /// A state sink has refused: its topic may have been deleted, and be made anew.
+    mutating func doubt(_ sink: SinkName, until: Instant) {
+        if waiting[sink] == nil { waiting[sink] = Wait(until: until, isDoubted: true) }
+    }
+
+    /// Whether a sink is filled only if nothing was ever written to it.
+    func isDoubted(_ sink: SinkName) -> Bool { waiting[sink]?.isDoubted ?? false }
 
     /// The next one that may be filled now.
     func next(now: Instant) -> SinkName? {
         waiting.keys.sorted().first { sink in
-            guard let until = waiting[sink].flatMap({ $0 }) else { return true }
-            return until <= now
+            waiting[sink]?.until.map { $0 <= now } ?? true
         }
     }
 
     /// Why one of these sinks takes no entries yet; nil when all of them may.
     func first(of sinks: [SinkName]) -> PublishFailure? {
         guard let sink = sinks.first(where: { waiting.keys.contains($0) }) else { return nil }
-        return failures[sink]
-            ?? PublishFailure(
-                kind: .refusedSink(sink), code: "filling", reason: "\(sink) is being filled")
+        let failure = failures[sink]
+        return PublishFailure(
+            kind: .refusedSink(sink), code: failure?.code ?? "filling",
+            reason: failure?.reason ?? "\(sink) is being filled")
     }
 
     mutating func filled(_ sink: SinkName) {
@@ -152,7 +204,7 @@ struct Filling {
     }
 
     mutating func postpone(_ sink: SinkName, _ failure: PublishFailure, until: Instant) {
-        waiting.updateValue(until, forKey: sink)
+        waiting[sink]?.until = until
         failures[sink] = failure
     }
 }

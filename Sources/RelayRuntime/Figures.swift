@@ -125,6 +125,8 @@ public struct SinkFigures: Sendable {
     public var failingSince: Instant?
     /// Why it fails.
     public var failure: PublishFailure?
+    /// Records that it did not take, which wait for an operator.
+    public var parked = 0
     /// From `decidedAt` to the acknowledgement.
     public var delay = Histogram(bounds: [0.01, 0.05, 0.25, 1, 5, 30, 300, 3600])
 

@@ -17,6 +17,8 @@ public final class Relay: Sendable {
         public var register: any Register
         /// Where operators order that holds be ended; nil: nowhere.
         public var holds: (any HoldDesk)?
+        /// Keeps records that sinks do not take; nil: a sink waits for ever at such a record.
+        public var parking: (any ParkingDesk)?
         /// Keeps the journal within its bounds; nil: it has none.
         public var upkeep: (any JournalUpkeep)?
         /// Asks the API.
@@ -29,7 +31,8 @@ public final class Relay: Sendable {
         /// Parts, one by one.
         public init(
             settings: RelaySettings, journal: any Journal, register: any Register,
-            holds: (any HoldDesk)? = nil, upkeep: (any JournalUpkeep)? = nil,
+            holds: (any HoldDesk)? = nil, parking: (any ParkingDesk)? = nil,
+            upkeep: (any JournalUpkeep)? = nil,
             transport: any PageTransport, routes: [Route], log: RelayLog
         ) {
             self.upkeep = upkeep
@@ -37,6 +40,7 @@ public final class Relay: Sendable {
             self.journal = journal
             self.register = register
             self.holds = holds
+            self.parking = parking
             self.transport = transport
             self.routes = routes
             self.log = log
@@ -109,7 +113,7 @@ public final class Relay: Sendable {
         couriers = parts.routes.map {
             Courier(
                 name: parts.settings.name, route: $0, journal: journal, clock: clock,
-                log: parts.log, head: head)
+                log: parts.log, head: head, parking: $0.isRemote ? parts.parking : nil)
         }
     }
 

@@ -34,6 +34,14 @@ extension PublishFailure {
                 + "\(settings.progressTopic), Read on the latter and on state topics, and Write on "
                 + "the transactional id "
                 + settings.transactionalID
+        case .heldBack:
+            guard let held = error.heldAt else { return "" }
+            let brokers = settings.client["bootstrap.servers"] ?? ""
+            return ". The broker ends it after its time-out (ours: "
+                + "\(KafkaSettings.transactionTimeout.components.seconds) s); if it stays, it hangs,"
+                + " and nothing but this ends it: kafka-transactions.sh --bootstrap-server"
+                + " \(brokers) abort --topic \(held.topic) --partition \(held.partition)"
+                + " --start-offset \(held.offset)"
         default: return ""
         }
     }

@@ -32,6 +32,8 @@ public final class KafkaPublisher: Publisher {
         var known: [SinkName: Progress] = [:]
         /// Keys of sinks that the pipeline no longer has, to be deleted with the next run.
         var strays: Set<String> = []
+        /// Sinks that took nothing the last time.
+        var troubled: Set<SinkName> = []
         var hasOpened = false
         var isClosing = false
     }
@@ -67,14 +69,23 @@ public final class KafkaPublisher: Publisher {
             throw PublishFailure(
                 kind: .reopen, code: "_CLOSED", reason: "the producer must be opened anew")
         }
-        switch settings.guarantee {
-        case .exactlyOnce: try commit(run, producer)
-        case .atLeastOnce: try acknowledge(run, producer)
+        try askForTroubled(run, producer)
+        do throws(PublishFailure) {
+            switch settings.guarantee {
+            case .exactlyOnce: try commit(run, producer)
+            case .atLeastOnce: try acknowledge(run, producer)
+            }
+        } catch {
+            if case .refusedSink(let sink) = error.kind {
+                state.withLock { _ = $0.troubled.insert(sink) }
+            }
+            throw error
         }
         let written = progress(of: run)
         state.withLock { state in
             state.known.merge(written) { _, new in new }
             state.strays = []
+            state.troubled.subtract(run.parts.map(\.sink))
         }
     }
 
@@ -95,12 +106,18 @@ public final class KafkaPublisher: Publisher {
     public func states(
         of sink: SinkName, _ body: (HeldState) throws(PublishFailure) -> Void
     ) throws(PublishFailure) {
-        try read(sink) { record in
-            try body(
-                HeldState(
-                    key: record.key.map { String(decoding: $0, as: UTF8.self) } ?? "",
-                    value: record.value, partition: record.partition,
-                    writtenAt: record.milliseconds ?? 0))
+        do throws(PublishFailure) {
+            try read(sink) { record in
+                try body(
+                    HeldState(
+                        key: record.key.map { String(decoding: $0, as: UTF8.self) } ?? "",
+                        value: record.value, partition: record.partition,
+                        writtenAt: record.milliseconds ?? 0))
+            }
+        } catch {
+            // Nothing goes on without it here: a refusal is not the sink's alone.
+            guard case .refusedSink = error.kind else { throw error }
+            throw PublishFailure(kind: .unavailable, code: error.code, reason: error.reason)
         }
     }
 
@@ -112,7 +129,7 @@ public final class KafkaPublisher: Publisher {
             defer { consumer.close(timeout: .seconds(2)) }
             try consumer.read(topic: sink.text, patience: .seconds(10), body)
         } catch let error as KafkaError {
-            throw PublishFailure(error, doing: "reading the state topic \(sink)", settings)
+            throw reading(error, of: sink)
         } catch let failure as PublishFailure {
             throw failure
         } catch {
@@ -261,8 +278,10 @@ extension KafkaPublisher {
     /// Repeats a call that goes on where it was, in slices, so that `close` is noticed.
     ///
     /// - Throws: the last error, once it is not retriable, patience is over, or we are closed.
-    func resume(_ call: (Duration) throws(KafkaError) -> Void) throws(KafkaError) {
-        let deadline = ContinuousClock.now + Self.patience
+    func resume(
+        _ patience: Duration = patience, _ call: (Duration) throws(KafkaError) -> Void
+    ) throws(KafkaError) {
+        let deadline = ContinuousClock.now + patience
         while true {
             do throws(KafkaError) {
                 return try call(.seconds(1))
@@ -288,4 +307,6 @@ extension KafkaPublisher {
     }
 
     var strays: Set<String> { state.withLock { $0.strays } }
+
+    var troubled: Set<SinkName> { state.withLock { $0.troubled } }
 }

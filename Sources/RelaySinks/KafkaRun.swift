@@ -63,6 +63,19 @@ struct KafkaRun {
         reports.lazy.compactMap(\.error).first { $0.kind != .purged }
     }
 
+    /// The sink of which a record was not acknowledged in time while others' were.
+    ///
+    /// Its partitions have no leader, or too few replicas in step; the broker as such is there.
+    var silent: SinkName? {
+        var silent = Set(owners.indices)
+        for report in reports
+        where report.error.map({ $0.kind != .timedOut && $0.kind != .purged }) ?? true {
+            silent.remove(report.token)
+        }
+        guard reports.contains(where: { $0.error == nil }) else { return nil }
+        return silent.sorted().lazy.compactMap { owners[$0] }.first
+    }
+
     /// What the failed records say about the run; nil when nothing about any sink.
     ///
     /// - Parameters:
@@ -71,6 +84,10 @@ struct KafkaRun {
     func verdict(
         _ error: KafkaError, at sink: SinkName?, _ run: Run, _ settings: KafkaSettings
     ) -> PublishFailure? {
+        if error.kind == .timedOut, let silent {
+            return PublishFailure(
+                .refusedSink(silent), error, doing: "publishing to \(silent)", settings)
+        }
         for report in reports {
             guard let error = report.error, owners.indices.contains(report.token) else { continue }
             if let verdict = Self.verdict(error, owners[report.token], settings) { return verdict }
@@ -128,14 +145,30 @@ extension KafkaPublisher {
             }
         } catch { throw abort(error, at: sink, records, run, producer) }
         do throws(KafkaError) {
-            try resume { (slice) throws(KafkaError) in try producer.commit(timeout: slice) }
+            try resume(patience(for: run)) { (slice) throws(KafkaError) in
+                try producer.commit(timeout: slice)
+            }
         } catch {
             guard error.requiresAbort, !error.isFatal else {
-                throw lost(error, doing: "committing")
+                throw ambiguous(error, &records, run, producer)
             }
             throw abort(error, at: nil, records, run, producer)
         }
         records.collect(from: producer)
+    }
+
+    /// What a commit that did not end means: an end that was never sent is no commit.
+    ///
+    /// `rd_kafka_commit_transaction` sends the transaction's end when every record is acknowledged.
+    private func ambiguous(
+        _ error: KafkaError, _ records: inout KafkaRun, _ run: Run, _ producer: KafkaProducer
+    ) -> PublishFailure {
+        records.collect(from: producer)
+        guard error.kind == .timedOut, !error.isFatal, records.silent != nil,
+            let verdict = records.verdict(error, at: nil, run, settings)
+        else { return lost(error, doing: "committing") }
+        drop()
+        return renewed(after: verdict)
     }
 
     /// Aborts, and says what that means for the run.
@@ -208,7 +241,9 @@ extension KafkaPublisher {
         _ records: inout KafkaRun, _ run: Run, _ producer: KafkaProducer
     ) throws(PublishFailure) {
         do throws(KafkaError) {
-            try resume { (slice) throws(KafkaError) in try producer.flush(timeout: slice) }
+            try resume(patience(for: run)) { (slice) throws(KafkaError) in
+                try producer.flush(timeout: slice)
+            }
             records.collect(from: producer)
             if let error = records.firstError { throw error }
         } catch { throw settle(error, at: nil, &records, run, producer) }

@@ -193,6 +193,14 @@ class Admin:
         self._admin.create_topics([NewTopic(name=name, num_partitions=partitions,
                                             replication_factor=1, topic_configs=configs)])
 
+    def alter(self, name, **settings):
+        """Changes settings of a topic; those that are not named fall back to the broker's."""
+        configs = {key.replace("_", "."): str(value) for key, value in settings.items()}
+        kept = {key: value for key, value in self.settings(name).items()
+                if key == "cleanup.policy"}
+        self._admin.alter_configs(
+            [ConfigResource(ConfigResourceType.TOPIC, name, configs={**kept, **configs})])
+
     def delete(self, name):
         self._admin.delete_topics([name])
 

@@ -91,6 +91,7 @@ func busyStatus(sinks: [(name: String, sort: String)] = [("t", "kafka"), ("out",
             counter sink_records_total
             gauge sink_lag_entries
             gauge sink_up
+            gauge parked_records
             counter sink_failures_total
             histogram delivery_delay_seconds
             """

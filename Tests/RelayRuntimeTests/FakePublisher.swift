@@ -24,6 +24,10 @@ final class FakePublisher: Publisher {
         var fates: [Fate] = []
         /// Thrown for this sink alone while set.
         var refusing: (sink: SinkName, failure: PublishFailure)?
+        /// Positions of which a sink refuses the record, with all that goes with it.
+        var poison: [SinkName: Set<Int64>] = [:]
+        /// Sinks that say that nothing was ever written to them.
+        var empty: Set<SinkName> = []
         /// While true, runs wait.
         var isHeld = false
     }
@@ -75,6 +79,15 @@ final class FakePublisher: Publisher {
             {
                 throw failure
             }
+            for part in run.parts {
+                let poison = state.poison[part.sink] ?? []
+                guard part.messages.contains(where: { poison.contains($0.position.number) }) else {
+                    continue
+                }
+                throw PublishFailure(
+                    kind: .refusedRecord(part.sink), code: "MSG_SIZE_TOO_LARGE",
+                    reason: "too large")
+            }
             let fate = state.fates.isEmpty ? nil : state.fates.removeFirst()
             if case .fail(let failure) = fate { throw failure }
             take(run, &state)
@@ -112,6 +125,10 @@ final class FakePublisher: Publisher {
         }
         // It goes away in the midst of it.
         if let trouble { throw trouble }
+    }
+
+    func isEmpty(_ sink: SinkName) throws(PublishFailure) -> Bool {
+        state.withLock { $0.empty.remove(sink) != nil }
     }
 
     func probe() throws(PublishFailure) {

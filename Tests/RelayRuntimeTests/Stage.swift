@@ -14,6 +14,7 @@ final class Stage {
     let register: FakeRegister
     let journal: FakeJournal
     let publisher: FakePublisher
+    let parking: FakeParking
     let lines = Lock<[String]>([])
     var settings: RelaySettings
     var remembers: Bool
@@ -24,6 +25,7 @@ final class Stage {
         register = FakeRegister()
         journal = FakeJournal(register)
         publisher = FakePublisher(journal: journal, remembers: remembers)
+        parking = FakeParking(journal)
         transport = FakeTransport(world)
         self.remembers = remembers
         sinks = [
@@ -66,8 +68,8 @@ final class Stage {
         transport = FakeTransport(world)
         return try Relay(
             Relay.Parts(
-                settings: settings, journal: journal, register: register, transport: transport,
-                routes: routes, log: log))
+                settings: settings, journal: journal, register: register, parking: parking,
+                transport: transport, routes: routes, log: log))
     }
 
     /// Runs a relay for the length of the call, and stops it.

@@ -70,6 +70,9 @@ struct Feed {
             switch delivery.next(now: Self.now, head: head) {
             case .stop(let failure): return failure
             case .wait: Thread.sleep(forTimeInterval: 0.01)
+            case .park(let after, let sink):
+                return PublishFailure(
+                    kind: .refusedRecord(sink), code: "park", reason: "after \(after)")
             case .open: open(&delivery)
             case .publish(let place, let limit, let sinks):
                 let last = min(place.number + Int64(min(limit, 20)), count)

@@ -28,6 +28,8 @@ enum EventsCommand {
             OptionSpec(
                 name: "--since", value: "TIME",
                 help: "Only events decided since then: RFC 3339, or a duration ago as 15m."),
+            OptionSpec(
+                name: "--parked", help: "Only events of which a record is parked (see 'parked')."),
             OptionSpec(name: "--json", help: "Print each event's JSON, one a line."),
         ], run: run)
 
@@ -45,6 +47,7 @@ enum EventsCommand {
         if let since = arguments.value("--since") {
             query.since = try TimeArgument.of("--since", since)
         }
+        query.parked = arguments.has("--parked")
         let log = EventLog(try workshop.openFile(.existing))
         while true {
             do throws(JournalFailure) {

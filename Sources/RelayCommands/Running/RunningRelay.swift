@@ -20,6 +20,7 @@ final class RunningRelay: Sendable {
     private let journal: SQLiteJournal
     private let routes: [Route]
     private let holds: HoldBook
+    private let parked: ParkedBook
     private let embedded: EmbeddedBroker?
     private let server = Lock<HTTPServer?>(nil)
     private let token: Lock<Secret?> = Lock(nil)
@@ -49,6 +50,7 @@ final class RunningRelay: Sendable {
         let journal: SQLiteJournal
         let register: AccountRegister
         let holds: HoldBook
+        let parked: ParkedBook
         let lock: JournalLock
         do throws(JournalFailure) {
             if let held {
@@ -66,6 +68,7 @@ final class RunningRelay: Sendable {
                 file, lock: lock, limits: JournalLimits(total: pipeline.journal.maxSize))
             register = try AccountRegister(file)
             holds = try HoldBook(file)
+            parked = try ParkedBook(file)
         } catch {
             throw CommandError(error)
         }
@@ -73,12 +76,13 @@ final class RunningRelay: Sendable {
         self.journal = journal
         self.register = register
         self.holds = holds
+        self.parked = parked
         try AccountsImport.run(pipeline, into: register, log: log, terminal: terminal)
         embedded = try assembly.embeddedBroker()
         routes = try assembly.routes(journal: journal, embedded: embedded)
         let parts = Relay.Parts(
             settings: assembly.settings, journal: journal, register: register, holds: holds,
-            upkeep: journal, transport: try assembly.transport(),
+            parking: parked, upkeep: journal, transport: try assembly.transport(),
             routes: routes, log: log)
         do throws(JournalFailure) {
             relay = try Relay(parts)

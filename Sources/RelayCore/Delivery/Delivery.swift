@@ -24,6 +24,8 @@ public struct Delivery: Sendable {
         public internal(set) var limit: Int
         /// Failures of its own in a row, for the back-off.
         var failures = 0
+        /// How often the record after its place was refused, alone.
+        var refusals = 0
     }
 
     /// What to do next.
@@ -32,6 +34,9 @@ public struct Delivery: Sendable {
         case open
         /// Read that many entries after a place, and publish them to these sinks.
         case publish(after: JournalPosition, limit: Int, sinks: [SinkName])
+        /// Park the record after a place, which a sink does not take, then `parked` or
+        /// `couldNotPark`.
+        case park(after: JournalPosition, sink: SinkName)
         /// Wait until then, or until the journal grows.
         case wait(until: Instant?)
         /// Nothing helps but an operator.
@@ -44,7 +49,7 @@ public struct Delivery: Sendable {
     public static let runBytes = 1 << 20
 
     /// The sinks' ways, in the pipeline's order.
-    public private(set) var lanes: [Lane]
+    public internal(set) var lanes: [Lane]
     private enum State: Hashable {
         /// Not open; may be opened at that instant.
         case closed(at: Instant)
@@ -76,6 +81,9 @@ public struct Delivery: Sendable {
         case .stopped(let failure): return .stop(failure)
         case .closed(let at): return at <= now ? .open : .wait(until: at)
         case .open: break
+        }
+        if let lane = refusing(now: now) {
+            return .park(after: lane.place, sink: lane.plan.name)
         }
         let waiting = lanes.filter { $0.place < head }
         let ready = waiting.filter { $0.blockedUntil.map { $0 <= now } ?? true }
@@ -117,7 +125,9 @@ public struct Delivery: Sendable {
     public mutating func opened(places: [SinkName: JournalPosition]) {
         state = .open
         for index in lanes.indices {
-            if let place = places[lanes[index].plan.name] { lanes[index].place = place }
+            guard let place = places[lanes[index].plan.name] else { continue }
+            if place != lanes[index].place { lanes[index].refusals = 0 }
+            lanes[index].place = place
         }
     }
 
@@ -149,10 +159,12 @@ public struct Delivery: Sendable {
 
     /// Opening failed, or a run of that many entries to these sinks did.
     ///
-    /// - Parameter began: when the attempt at opening began; failing counts from there.
+    /// - Parameters:
+    ///   - began: when the attempt at opening began; failing counts from there.
+    ///   - took: how long the attempt kept the other sinks waiting.
     public mutating func failed(
         _ failure: PublishFailure, sinks: [SinkName], entries: Int, now: Instant,
-        since began: Instant? = nil
+        since began: Instant? = nil, took: Duration = .zero
     ) {
         if case .stopped = state { return }
         if let began {
@@ -168,7 +180,7 @@ public struct Delivery: Sendable {
             close(failure, now: now)
         case .again, .refusedSink, .refusedRecord:
             guard isOpen else { return close(failure, now: now) }
-            hold(failure, sinks: sinks, entries: entries, now: now)
+            hold(failure, sinks: sinks, entries: entries, now: now, took: took)
         }
     }
 
@@ -181,16 +193,20 @@ public struct Delivery: Sendable {
 
     /// Some sinks are in trouble: they wait, or go on with smaller runs; the others go on.
     private mutating func hold(
-        _ failure: PublishFailure, sinks: [SinkName], entries: Int, now: Instant
+        _ failure: PublishFailure, sinks: [SinkName], entries: Int, now: Instant, took: Duration
     ) {
         var named = sinks
-        var isHalved = false
+        var (isHalved, isAlone) = (false, false)
+        var leastPause = Duration.zero
         switch failure.kind {
         case .refusedSink(let sink):
             named = [sink]
+            // One that takes nothing costs the others a fifth of the time at most.
+            leastPause = took * 4
         case .refusedRecord(let sink):
             named = [sink]
             isHalved = entries > 1
+            isAlone = entries == 1 && sinks.count == 1
         case .again, .reopen, .unavailable, .misconfigured, .takenOver, .gone:
             break
         }
@@ -200,8 +216,13 @@ public struct Delivery: Sendable {
             lanes[index].failures += 1
             if isHalved {
                 lanes[index].limit = max(1, entries / 2)
+            } else if isAlone {
+                noteRefusal(index)
+                lanes[index].blockedUntil =
+                    lanes[index].refusals < Self.refusalLimit ? now + Self.backOff(0) : nil
             } else {
-                lanes[index].blockedUntil = now + Self.backOff(lanes[index].failures - 1)
+                let pause = max(Self.backOff(lanes[index].failures - 1), leastPause)
+                lanes[index].blockedUntil = now + pause
             }
         }
     }
@@ -210,20 +231,21 @@ public struct Delivery: Sendable {
         for index in lanes.indices { note(failure, of: index, now: now) }
     }
 
-    private mutating func note(_ failure: PublishFailure, of index: Int, now: Instant) {
+    mutating func note(_ failure: PublishFailure, of index: Int, now: Instant) {
         lanes[index].failure = failure
         lanes[index].failingSince = lanes[index].failingSince ?? now
     }
 
-    private mutating func recover(_ index: Int) {
+    mutating func recover(_ index: Int) {
         lanes[index].failures = 0
+        lanes[index].refusals = 0
         lanes[index].blockedUntil = nil
         lanes[index].failingSince = nil
         lanes[index].failure = nil
     }
 
     /// 100 ms, doubling to 5 s.
-    private static func backOff(_ failures: Int) -> Duration {
+    static func backOff(_ failures: Int) -> Duration {
         .milliseconds(min(5000, 100 << min(max(failures, 0), 6)))
     }
 }

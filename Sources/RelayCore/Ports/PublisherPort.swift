@@ -189,6 +189,9 @@ public protocol Publisher: AnyObject, Sendable {
         of sink: SinkName, _ body: (HeldState) throws(PublishFailure) -> Void
     ) throws(PublishFailure)
 
+    /// Whether nothing was ever written to a state sink: it is new, or was deleted and made anew.
+    func isEmpty(_ sink: SinkName) throws(PublishFailure) -> Bool
+
     /// Publishes a run; returns when all of it is acknowledged (exactly-once: committed).
     func publish(_ run: Run) throws(PublishFailure)
 
@@ -211,4 +214,7 @@ extension Publisher {
     public func states(
         of sink: SinkName, _ body: (HeldState) throws(PublishFailure) -> Void
     ) throws(PublishFailure) {}
+
+    /// No: what is not known to be empty is not filled again.
+    public func isEmpty(_ sink: SinkName) throws(PublishFailure) -> Bool { false }
 }

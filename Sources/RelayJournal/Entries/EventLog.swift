@@ -32,6 +32,8 @@ public final class EventLog: Sendable {
         public var since: Timestamp?
         /// Decided before that time.
         public var until: Timestamp?
+        /// Only those of which a sink's record is parked.
+        public var parked = false
         /// The most events to return; 1 to 10,000.
         public var limit = 1000
 
@@ -116,9 +118,14 @@ public final class EventLog: Sendable {
                 AND \(ofAccount ? "account_key = ?5 AND account = ?4" : "?4 IS ?5")
                 AND (?2 IS NULL OR decided_at >= ?2) AND (?3 IS NULL OR decided_at < ?3)
                 \(query.types.isEmpty ? "" : "AND type IN (\(marks))")
+                \(query.parked ? Self.isParked : "")
             ORDER BY position LIMIT ?6
             """
     }
+
+    private static let isParked = """
+        AND position IN (SELECT position FROM parked WHERE parked.event_id = entries.event_id)
+        """
 
     static func event(_ row: Statement.Row) throws -> StoredEvent? {
         let entry = try Reader.entry(row)

@@ -11,7 +11,7 @@ struct Schema {
     static let applicationID: Int64 = 0x5452_5852
 
     /// The schema of this version of the relay.
-    static let current = Schema(migrations: [version1, version2, version3])
+    static let current = Schema(migrations: [version1, version2, version3, parkedRecords])
 
     /// The nth leads from version n to n + 1; version 0 is an empty file.
     let migrations: [String]
@@ -191,5 +191,33 @@ struct Schema {
             sink TEXT PRIMARY KEY,
             position INTEGER NOT NULL
         ) STRICT, WITHOUT ROWID;
+        """
+}
+
+extension Schema {
+    /// Records that sinks do not take, whole: their entries may be pruned before they are dealt with.
+    private static let parkedRecords = """
+        CREATE TABLE parked(
+            number INTEGER PRIMARY KEY AUTOINCREMENT,
+            sink TEXT NOT NULL,
+            position INTEGER NOT NULL,
+            key TEXT NOT NULL,
+            headers TEXT NOT NULL,
+            value BLOB,
+            account TEXT NOT NULL,
+            event_id TEXT,
+            type TEXT,
+            kind TEXT,
+            lane TEXT,
+            platform TEXT,
+            epoch INTEGER,
+            sequence INTEGER,
+            decided_at INTEGER,
+            code TEXT NOT NULL,
+            reason TEXT NOT NULL,
+            parked_at INTEGER NOT NULL,
+            ordered_at INTEGER
+        ) STRICT;
+        CREATE INDEX parked_by_sink ON parked(sink, position);
         """
 }

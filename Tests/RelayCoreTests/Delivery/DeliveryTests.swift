@@ -173,6 +173,53 @@ import Testing
         #expect(groups == [[sink], delivery.lanes.map(\.plan.name).filter { $0 != sink }])
     }
 
+    @Test func `a record refused alone, twice, is to be parked, and its sink goes on behind it`() {
+        var delivery = open()
+        let refused = failure(.refusedRecord("events"))
+        let all: [SinkName] = ["events", "alerts", "state"]
+        // With others, or in a run of several, says nothing yet.
+        delivery.failed(refused, sinks: all, entries: 1, now: .zero)
+        delivery.failed(refused, sinks: ["events"], entries: 2, now: .zero)
+        delivery.failed(refused, sinks: ["events"], entries: 1, now: .zero)
+        // What the abort before it caused is no refusal.
+        delivery.failed(failure(.again), sinks: ["events"], entries: 1, now: .zero)
+        #expect(succeed(&delivery) == ["alerts", "state"])
+        delivery.failed(refused, sinks: ["events"], entries: 1, now: .seconds(9))
+        let park = Delivery.Step.park(after: .start, sink: "events")
+        #expect(publish(&delivery, at: .seconds(9)) == park)
+        delivery.couldNotPark("events", failure(.again), now: .seconds(9))
+        guard case .wait(let until?) = publish(&delivery, at: .seconds(9)) else {
+            Issue.record("tried again at once")
+            return
+        }
+        #expect(publish(&delivery, at: until) == park)
+        delivery.parked("events", at: JournalPosition(1))
+        #expect(delivery.lanes[0].failure == nil)
+        #expect(succeed(&delivery, at: until) == ["events"])
+        #expect(delivery.lanes[0].place > JournalPosition(1))
+        delivery.failed(refused, sinks: ["events"], entries: 1, now: .zero)
+        #expect(publish(&delivery) != park, "counted anew for each record")
+    }
+
+    @Test func `any other refusal parks nothing, however often`() {
+        var delivery = open()
+        for _ in 0..<9 {
+            for kind in [PublishFailure.Kind.refusedSink("events"), .again] {
+                delivery.failed(failure(kind), sinks: ["events"], entries: 1, now: .zero)
+            }
+        }
+        #expect(delivery.lanes[0].refusals == 0)
+    }
+
+    @Test func `a sink that takes nothing keeps the others waiting a fifth of the time at most`() {
+        var delivery = open()
+        delivery.failed(
+            failure(.refusedSink("alerts")), sinks: ["alerts"], entries: 1, now: .zero,
+            took: .seconds(3))
+        #expect(delivery.lanes[1].blockedUntil == .seconds(12))
+        #expect(succeed(&delivery) == ["events", "state"])
+    }
+
     @Test func `after a refused record runs grow again, doubling`() {
         var delivery = open()
         delivery.failed(

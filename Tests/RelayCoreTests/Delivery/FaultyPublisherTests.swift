@@ -127,6 +127,9 @@ private struct Course {
             let first = Int(after.number)
             let read = Array(entries[first..<min(entries.count, first + min(limit, 40))])
             publish(delivery.run(of: read, to: sinks), sinks: sinks, entries: read.count)
+        case .park(let after, let sink):
+            // This broker takes it the next time, whatever it says.
+            delivery.parked(sink, at: after)
         case .wait(let until):
             if let until { now = max(now, min(until, now + .seconds(5))) }
         case .stop:
