@@ -37,12 +37,17 @@ extension PublishFailure {
         case .heldBack:
             guard let held = error.heldAt else { return "" }
             let brokers = settings.client["bootstrap.servers"] ?? ""
-            return ". The broker ends it after its time-out (ours: "
-                + "\(KafkaSettings.transactionTimeout.components.seconds) s); if it stays, it hangs,"
-                + " and nothing but this ends it: kafka-transactions.sh --bootstrap-server"
+            let seconds = KafkaSettings.transactionTimeout.components.seconds
+            return ". The broker ends it after its time-out (ours: \(seconds) s); if it stays, it"
+                + " hangs, and nothing but this ends it: kafka-transactions.sh --bootstrap-server"
                 + " \(brokers) abort --topic \(held.topic) --partition \(held.partition)"
                 + " --start-offset \(held.offset)"
-        default: return ""
+        default:
+            // CONCURRENT_TRANSACTIONS: the coordinator is still at the last one's end.
+            guard error.number == 51 else { return "" }
+            return ". The broker cannot end our last transaction yet: a partition of it has no"
+                + " leader, or fewer replicas in step than min.insync.replicas. Bring its brokers"
+                + " back; delivery then goes on by itself"
         }
     }
 }

@@ -34,6 +34,8 @@ public final class KafkaPublisher: Publisher {
         var strays: Set<String> = []
         /// Sinks that took nothing the last time.
         var troubled: Set<SinkName> = []
+        /// Sinks of a run that failed without a name.
+        var doubted: Set<SinkName> = []
         var hasOpened = false
         var isClosing = false
     }
@@ -76,9 +78,7 @@ public final class KafkaPublisher: Publisher {
             case .atLeastOnce: try acknowledge(run, producer)
             }
         } catch {
-            if case .refusedSink(let sink) = error.kind {
-                state.withLock { _ = $0.troubled.insert(sink) }
-            }
+            noteTrouble(error, run)
             throw error
         }
         let written = progress(of: run)
@@ -86,6 +86,7 @@ public final class KafkaPublisher: Publisher {
             state.known.merge(written) { _, new in new }
             state.strays = []
             state.troubled.subtract(run.parts.map(\.sink))
+            state.doubted.subtract(run.parts.map(\.sink))
         }
     }
 
@@ -309,4 +310,19 @@ extension KafkaPublisher {
     var strays: Set<String> { state.withLock { $0.strays } }
 
     var troubled: Set<SinkName> { state.withLock { $0.troubled } }
+
+    /// Sinks of which it is asked first whether their topics are there.
+    var suspects: Set<SinkName> { state.withLock { $0.troubled.union($0.doubted) } }
+
+    /// Remembers whose trouble it was, or may have been.
+    private func noteTrouble(_ failure: PublishFailure, _ run: Run) {
+        switch failure.kind {
+        case .refusedSink(let sink):
+            state.withLock { _ = $0.troubled.insert(sink) }
+        case .again where run.parts.count > 1:
+            state.withLock { $0.doubted.formUnion(run.parts.map(\.sink)) }
+        case .again, .reopen, .refusedRecord, .unavailable, .misconfigured, .takenOver:
+            break
+        }
+    }
 }

@@ -1,6 +1,11 @@
 internal import Kafka
 internal import RelayCore
 
+extension KafkaError {
+    /// The answer did not come in time, whatever else the client complains of.
+    fileprivate var isLateness: Bool { kind == .timedOut || kind == .unreachable }
+}
+
 /// The records of a run on their way through a producer, and whose fault it is if one fails.
 struct KafkaRun {
     /// Whose record a token is; nil for progress records.
@@ -84,7 +89,7 @@ struct KafkaRun {
     func verdict(
         _ error: KafkaError, at sink: SinkName?, _ run: Run, _ settings: KafkaSettings
     ) -> PublishFailure? {
-        if error.kind == .timedOut, let silent {
+        if error.isLateness, let silent {
             return PublishFailure(
                 .refusedSink(silent), error, doing: "publishing to \(silent)", settings)
         }
@@ -164,7 +169,7 @@ extension KafkaPublisher {
         _ error: KafkaError, _ records: inout KafkaRun, _ run: Run, _ producer: KafkaProducer
     ) -> PublishFailure {
         records.collect(from: producer)
-        guard error.kind == .timedOut, !error.isFatal, records.silent != nil,
+        guard error.isLateness, !error.isFatal, records.silent != nil,
             let verdict = records.verdict(error, at: nil, run, settings)
         else { return lost(error, doing: "committing") }
         drop()

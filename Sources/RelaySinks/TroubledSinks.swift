@@ -19,8 +19,8 @@ extension KafkaPublisher {
     ///
     /// A question costs a millisecond; a transaction that ends in a refusal seconds, and a client.
     func askForTroubled(_ run: Run, _ producer: KafkaProducer) throws(PublishFailure) {
-        let troubled = troubled
-        for part in run.parts where troubled.contains(part.sink) {
+        let suspects = suspects
+        for part in run.parts where suspects.contains(part.sink) {
             do throws(KafkaError) {
                 try producer.find(topic: part.sink.text, timeout: .seconds(1))
             } catch {

@@ -71,10 +71,16 @@ def free_ports(count):
 class Cluster:
     """One node or several in a folder; `up` once, then any node is killed, paused and started."""
 
-    def __init__(self, folder, nodes=1, tls=False, sasl=None, settings=None):
-        """`sasl` is (user, password), by PLAIN; `tls` means certificates on both sides."""
+    def __init__(self, folder, nodes=1, tls=False, sasl=None, settings=None, users=None,
+                 mechanism="PLAIN"):
+        """`sasl` is (user, password); `tls` means certificates on both sides.
+
+        With `users` (name -> password) there are rules: the first user may do all, these nothing
+        that is not granted.
+        """
         self.folder = pathlib.Path(folder)
         self.tls, self.sasl, self.settings = tls, sasl, settings or {}
+        self.users, self.mechanism = users or {}, mechanism
         self.ids = list(range(1, nodes + 1))
         ports = free_ports(2 * nodes)
         self.ports = dict(zip(self.ids, ports[:nodes]))
@@ -98,9 +104,15 @@ class Cluster:
             found["ssl.certificate.location"] = str(keys / "client.crt")
             found["ssl.key.location"] = str(keys / "client.key")
         if self.sasl:
-            found["sasl.mechanism"] = "PLAIN"
+            found["sasl.mechanism"] = self.mechanism
             found["sasl.username"] = self.sasl[0]
         return found
+
+    def client(self, user=None):
+        """What a kafka-python client needs beyond the address, as that user or the first."""
+        name, password = (user, self.users[user]) if user else self.sasl
+        return {"security_protocol": self._protocol(), "sasl_mechanism": self.mechanism,
+                "sasl_plain_username": name, "sasl_plain_password": password}
 
     def up(self):
         self.folder.mkdir(parents=True, exist_ok=True)
@@ -135,6 +147,14 @@ class Cluster:
 
     def resume(self, node=None):
         self._signal(node, signal.SIGCONT, wait=False)
+
+    def tool(self, name, *arguments):
+        """Runs one of Kafka's own tools; what it said."""
+        done = subprocess.run(self._java(f"org.apache.kafka.tools.{name}", *arguments),
+                              capture_output=True, text=True)
+        if done.returncode:
+            raise RuntimeError(f"{name}: {done.stdout}{done.stderr}")
+        return done.stdout
 
     def down(self):
         self.kill()
@@ -191,8 +211,13 @@ class Cluster:
             lines = [f"{key}={value}\n" for key, value in self._server(node).items()]
             path = self.folder / f"{node}.properties"
             path.write_text("".join(lines))
+            accounts = [*([self.sasl] if self.sasl else []), *self.users.items()]
+            scram = [part for user, password in accounts if self.mechanism != "PLAIN"
+                     for part in ("--add-scram",
+                                  f"{self.mechanism}=[name={user},password={password}]")]
             done = subprocess.run(
-                self._java("kafka.tools.StorageTool", "format", "-t", identity, "-c", str(path)),
+                self._java("kafka.tools.StorageTool", "format", "-t", identity, "-c", str(path),
+                           *scram),
                 capture_output=True, text=True)
             if done.returncode:
                 raise RuntimeError(f"format of {node} failed: {done.stdout}{done.stderr}")
@@ -231,12 +256,22 @@ class Cluster:
             }
         if self.sasl:
             user, password = self.sasl
+            plain = self.mechanism == "PLAIN"
+            module = "plain.PlainLoginModule" if plain else "scram.ScramLoginModule"
+            known = "".join(f' user_{each}="{word}"' for each, word in
+                            [self.sasl, *self.users.items()]) if plain else ""
             server |= {
-                "sasl.enabled.mechanisms": "PLAIN",
-                "sasl.mechanism.inter.broker.protocol": "PLAIN",
-                name + "plain.sasl.jaas.config":
-                    "org.apache.kafka.common.security.plain.PlainLoginModule required "
-                    f'username="{user}" password="{password}" user_{user}="{password}";',
+                "sasl.enabled.mechanisms": self.mechanism,
+                "sasl.mechanism.inter.broker.protocol": self.mechanism,
+                f"{name}{self.mechanism.lower()}.sasl.jaas.config":
+                    f"org.apache.kafka.common.security.{module} required "
+                    f'username="{user}" password="{password}"{known};',
+            }
+        if self.users:  # the controllers speak to each other unnamed
+            server |= {
+                "authorizer.class.name":
+                    "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
+                "super.users": f"User:{self.sasl[0]};User:ANONYMOUS",
             }
         return {**server, **self.settings}
 

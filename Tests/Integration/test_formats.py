@@ -1,4 +1,4 @@
-"""Kafka sinks with `format: binary`: what a consumer by the CloudEvents Kafka binding makes of them."""
+"""Kafka sinks with `format: binary`, read by the CloudEvents Kafka binding alone."""
 import dataclasses
 import json
 

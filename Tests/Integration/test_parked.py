@@ -1,5 +1,5 @@
-"""Records that a topic will not take are parked; their neighbours, their state and the other sinks go
-on (F51)."""
+"""Records that a topic will not take are parked; their neighbours, their state and the other sinks
+go on (F51)."""
 import json
 
 from judge import Judge, latest

@@ -7,7 +7,9 @@ import time
 from dataclasses import dataclass, field
 
 from kafka import KafkaAdminClient, KafkaConsumer, KafkaProducer, TopicPartition
-from kafka.admin import ConfigResource, ConfigResourceType, NewTopic
+from kafka.admin import (ACL, ACLFilter, ACLOperation, ACLPermissionType,
+                         ACLResourcePatternType, ConfigResource, ConfigResourceType, NewTopic,
+                         ResourcePattern, ResourcePatternFilter, ResourceType)
 from kafka.errors import KafkaError
 
 # The client speaks of every broker that a test kills; that is no news here.
@@ -183,15 +185,15 @@ class Topic:
 class Admin:
     """Topics and their settings, seen and made from outside."""
 
-    def __init__(self, brokers):
+    def __init__(self, brokers, security=None):
         self.brokers = brokers
         self._admin = KafkaAdminClient(bootstrap_servers=brokers.split(","),
-                                       request_timeout_ms=10000)
+                                       request_timeout_ms=10000, **(security or {}))
 
-    def create(self, name, partitions=1, **settings):
+    def create(self, name, partitions=1, replicas=1, **settings):
         configs = {key.replace("_", "."): str(value) for key, value in settings.items()}
         self._admin.create_topics([NewTopic(name=name, num_partitions=partitions,
-                                            replication_factor=1, topic_configs=configs)])
+                                            replication_factor=replicas, topic_configs=configs)])
 
     def alter(self, name, **settings):
         """Changes settings of a topic; those that are not named fall back to the broker's."""
@@ -200,6 +202,23 @@ class Admin:
                 if key == "cleanup.policy"}
         self._admin.alter_configs(
             [ConfigResource(ConfigResourceType.TOPIC, name, configs={**kept, **configs})])
+
+    def grant(self, user, operation, kind, name, allow=True):
+        """Gives a user a right on a topic or transactional id, or refuses it, which goes first."""
+        self._admin.create_acls([self._rule(user, operation, kind, name, allow, ACL)])
+
+    def withdraw(self, user, operation, kind, name, allow=False):
+        """Takes back what `grant` said."""
+        self._admin.delete_acls([self._rule(user, operation, kind, name, allow, ACLFilter)])
+
+    @staticmethod
+    def _rule(user, operation, kind, name, allow, rule):
+        pattern = ResourcePattern if rule is ACL else ResourcePatternFilter
+        return rule(
+            principal=f"User:{user}", host="*", operation=ACLOperation[operation],
+            permission_type=ACLPermissionType.ALLOW if allow else ACLPermissionType.DENY,
+            **{"resource_pattern": pattern(ResourceType[kind], name,
+                                           ACLResourcePatternType.LITERAL)})
 
     def delete(self, name):
         self._admin.delete_topics([name])

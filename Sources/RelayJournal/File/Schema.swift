@@ -195,7 +195,7 @@ struct Schema {
 }
 
 extension Schema {
-    /// Records that sinks do not take, whole: their entries may be pruned before they are dealt with.
+    /// Records that sinks do not take, whole: their entries may be pruned before that is settled.
     private static let parkedRecords = """
         CREATE TABLE parked(
             number INTEGER PRIMARY KEY AUTOINCREMENT,

@@ -6,8 +6,8 @@ internal import Threading
 
 /// Records that sinks do not take, as a journal keeps them.
 ///
-/// Commands order in short transactions beside a running relay, which looks twice a second; it alone
-/// sends. A record is kept until it was sent or dropped, also after its entry was pruned.
+/// Commands order in short transactions beside a running relay, which looks twice a second; it
+/// alone sends. A record is kept until it was sent or dropped, also after its entry was pruned.
 ///
 /// Threads: any; one at a time is served. Bound: ``limit`` records of each sink.
 public final class ParkedBook: ParkingDesk {
