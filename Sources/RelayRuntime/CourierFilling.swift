@@ -158,8 +158,8 @@ struct Filling {
     private var failures: [SinkName: PublishFailure] = [:]
 
     /// After opening: sinks that the other side remembers nothing of, that are new to the journal,
-    /// or that lack entries which were pruned; and those whose topic turns out to be empty, since it
-    /// was made anew meanwhile.
+    /// or that lack entries which were pruned; and those whose topic turns out to be empty, since
+    /// it was made anew meanwhile.
     mutating func begin(
         _ lanes: [Delivery.Lane], progress: [SinkName: Progress], fresh: Set<SinkName>,
         tail: JournalPosition

@@ -38,7 +38,7 @@ extension Courier {
             try parking.park(record, place: entry.position)
             load.delivery.parked(sink, at: entry.position)
             load.parking.lookedAt = nil
-            tell(record)
+            alarm(record)
         } catch {
             let failure = Self.failure(error)
             note(failure)
@@ -60,11 +60,11 @@ extension Courier {
         do throws(JournalFailure) {
             try parking.park(record, place: nil)
         } catch { throw Self.failure(error) }
-        tell(record)
+        alarm(record)
     }
 
     /// The alarm.
-    func tell(_ record: ParkedRecord) {
+    func alarm(_ record: ParkedRecord) {
         log.note(
             .error, "sink.parked",
             "record parked: \(record.reason). See 'trax-relay parked list'",

@@ -98,7 +98,8 @@ extension Writer {
         try database.execute(
             """
             DELETE FROM heads; DELETE FROM rows; DELETE FROM marks; DELETE FROM sink_numbers;
-            DELETE FROM holds; DELETE FROM parked; DELETE FROM places; DELETE FROM told; DELETE FROM answered;
+            DELETE FROM holds; DELETE FROM parked; DELETE FROM places;
+            DELETE FROM told; DELETE FROM answered;
             """)
         try database.prepare("DELETE FROM entries WHERE position > ?")
             .run(.integer(renewal.kept.number))
