@@ -1,11 +1,6 @@
 internal import Kafka
 internal import RelayCore
 
-extension KafkaError {
-    /// The answer did not come in time, whatever else the client complains of.
-    fileprivate var isLateness: Bool { kind == .timedOut || kind == .unreachable }
-}
-
 /// The records of a run on their way through a producer, and whose fault it is if one fails.
 struct KafkaRun {
     /// Whose record a token is; nil for progress records.
@@ -68,10 +63,17 @@ struct KafkaRun {
         reports.lazy.compactMap(\.error).first { $0.kind != .purged }
     }
 
-    /// The sink of which a record was not acknowledged in time while others' were.
+    /// Holds the sink alone of which a record was not acknowledged in time while others' were.
     ///
-    /// Its partitions have no leader, or too few replicas in step; the broker as such is there.
-    var silent: SinkName? {
+    /// Its partitions have no leader, or too few replicas in step; the broker as such is there. Not
+    /// for transactions: the broker cannot end one that touched such a partition.
+    func lateness(_ error: KafkaError, _ settings: KafkaSettings) -> PublishFailure? {
+        guard error.kind == .timedOut || error.kind == .unreachable, let silent else { return nil }
+        return PublishFailure(
+            .refusedSink(silent), error, doing: "publishing to \(silent)", settings)
+    }
+
+    private var silent: SinkName? {
         var silent = Set(owners.indices)
         for report in reports
         where report.error.map({ $0.kind != .timedOut && $0.kind != .purged }) ?? true {
@@ -89,10 +91,6 @@ struct KafkaRun {
     func verdict(
         _ error: KafkaError, at sink: SinkName?, _ run: Run, _ settings: KafkaSettings
     ) -> PublishFailure? {
-        if error.isLateness, let silent {
-            return PublishFailure(
-                .refusedSink(silent), error, doing: "publishing to \(silent)", settings)
-        }
         for report in reports {
             guard let error = report.error, owners.indices.contains(report.token) else { continue }
             if let verdict = Self.verdict(error, owners[report.token], settings) { return verdict }
@@ -150,30 +148,14 @@ extension KafkaPublisher {
             }
         } catch { throw abort(error, at: sink, records, run, producer) }
         do throws(KafkaError) {
-            try resume(patience(for: run)) { (slice) throws(KafkaError) in
-                try producer.commit(timeout: slice)
-            }
+            try resume { (slice) throws(KafkaError) in try producer.commit(timeout: slice) }
         } catch {
             guard error.requiresAbort, !error.isFatal else {
-                throw ambiguous(error, &records, run, producer)
+                throw lost(error, doing: "committing")
             }
             throw abort(error, at: nil, records, run, producer)
         }
         records.collect(from: producer)
-    }
-
-    /// What a commit that did not end means: an end that was never sent is no commit.
-    ///
-    /// `rd_kafka_commit_transaction` sends the transaction's end when every record is acknowledged.
-    private func ambiguous(
-        _ error: KafkaError, _ records: inout KafkaRun, _ run: Run, _ producer: KafkaProducer
-    ) -> PublishFailure {
-        records.collect(from: producer)
-        guard error.isLateness, !error.isFatal, records.silent != nil,
-            let verdict = records.verdict(error, at: nil, run, settings)
-        else { return lost(error, doing: "committing") }
-        drop()
-        return renewed(after: verdict)
     }
 
     /// Aborts, and says what that means for the run.
@@ -260,7 +242,8 @@ extension KafkaPublisher {
         _ producer: KafkaProducer
     ) -> PublishFailure {
         records.collect(from: producer)
-        let verdict = records.verdict(error, at: sink, run, settings)
+        let verdict =
+            records.verdict(error, at: sink, run, settings) ?? records.lateness(error, settings)
         // What was sent and not acknowledged may arrive after what a live client sends next.
         drop()
         if let verdict { return renewed(after: verdict) }

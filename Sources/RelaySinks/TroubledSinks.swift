@@ -8,7 +8,7 @@ extension KafkaPublisher {
     /// How long a run for sinks that took nothing the last time may last.
     static let troubledPatience = Duration.seconds(3)
 
-    /// How long a run may last until its records are acknowledged.
+    /// How long a run without a transaction may last until its records are acknowledged.
     func patience(for run: Run) -> Duration {
         let troubled = troubled
         let isTroubled = run.parts.allSatisfy { troubled.contains($0.sink) }

@@ -5,6 +5,7 @@ import csv
 import json
 import os
 import pathlib
+import re
 import signal
 import subprocess
 import time
@@ -259,6 +260,12 @@ class Relay:
     def log(self):
         """What the last run wrote to standard error."""
         return self.err.read_text(errors="replace")
+
+    def line_that_ends_a_transaction(self):
+        """What the log told last to end a hanging transaction: the tool's arguments, or None."""
+        told = re.findall(r"kafka-transactions\.sh (--bootstrap-server \S+ abort .*?"
+                          r"--start-offset \d+)", " ".join(self.log.split()))
+        return told[-1].split() if told else None
 
     @property
     def stdout(self):

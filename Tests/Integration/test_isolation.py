@@ -1,6 +1,5 @@
 """One sink in trouble: its topic deleted, its right taken away, its replicas out of step. The
 others go on without it, and when it is mended nothing is lost or doubled (F46 to F48, F52)."""
-import re
 import time
 
 import pytest
@@ -258,15 +257,12 @@ def test_a_transaction_that_never_ends_is_told_with_the_line_that_ends_it(
         stranger.flush(30)
         relay.start(ready=False)
         account.set("conn_00", status="expired")
-        told = wait_until(
-            lambda: re.search(r"kafka-transactions\.sh (--bootstrap-server \S+ abort .*?"
-                              r"--start-offset \d+)", " ".join(relay.log.split())),
-            60, "the line that ends it")
+        told = wait_until(relay.line_that_ends_a_transaction, 60, "the line that ends it")
         assert "_HELD_BACK" in relay.log
         code, out, err = relay.command("events", "--json")
         assert len(out.splitlines()) == 1, "polling and journaling go on"
         assert not relay.events.records
-        cluster.tool("TransactionsCommand", *told[1].split())
+        cluster.tool("TransactionsCommand", *told)
         relay.events.wait(lambda r: len(r) == 1, 60, "delivery by itself")
         relay.wait_ready()
         assert relay.close() == 0

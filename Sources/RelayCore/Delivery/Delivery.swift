@@ -45,6 +45,8 @@ public struct Delivery: Sendable {
 
     /// The most entries of a run.
     public static let runLimit = 500
+    /// A sink that took nothing is tried again after so long at the latest.
+    public static let longestPause = Duration.seconds(15)
     /// About the most bytes of a run.
     public static let runBytes = 1 << 20
 
@@ -201,8 +203,8 @@ public struct Delivery: Sendable {
         switch failure.kind {
         case .refusedSink(let sink):
             named = [sink]
-            // One that takes nothing costs the others a fifth of the time at most.
-            leastPause = took * 4
+            // One that takes nothing costs the others a fifth of the time, as a rule.
+            leastPause = min(took * 4, Self.longestPause)
         case .refusedRecord(let sink):
             named = [sink]
             isHalved = entries > 1
