@@ -146,7 +146,12 @@ extension KafkaPublisher {
             for key in strays.sorted() {
                 try records.put(progress: nil, of: key, topic: settings.progressTopic, producer)
             }
-        } catch { throw abort(error, at: sink, records, run, producer) }
+        } catch {
+            guard error.code == "_STATE" else {
+                throw abort(error, at: sink, records, run, producer)
+            }
+            throw abort(cause(of: error, producer), at: nil, records, run, producer)
+        }
         do throws(KafkaError) {
             try resume { (slice) throws(KafkaError) in try producer.commit(timeout: slice) }
         } catch {
@@ -156,6 +161,16 @@ extension KafkaPublisher {
             throw abort(error, at: nil, records, run, producer)
         }
         records.collect(from: producer)
+    }
+
+    /// Why a transaction takes no more records: it has failed, which only its other calls explain.
+    ///
+    /// A failed transaction cannot be committed, and does not leave that state by itself.
+    private func cause(of error: KafkaError, _ producer: KafkaProducer) -> KafkaError {
+        do throws(KafkaError) {
+            try producer.commit(timeout: .seconds(1))
+            return error
+        } catch { return error }
     }
 
     /// Aborts, and says what that means for the run.

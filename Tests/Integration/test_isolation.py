@@ -283,15 +283,28 @@ def test_leaders_move_and_replicas_are_too_few_and_enough_again(make_relay, trax
         accounts = crowd(relay, trax, 8)
         chaos = Chaos(trax, accounts, every=0.05)
         admin = Admin(cluster.bootstrap)
-        admin.create(f"{relay.name}.copy", 3, replicas=3, min_insync_replicas=3)
-        relay.start()
+        loose = twofold(make_relay(brokers=cluster.bootstrap, kafka={
+            "delivery": "at-least-once",
+            "createTopics": {"partitions": 3, "replicationFactor": 3}}))
+        others = [trax.account(f"other_{index}") for index in range(4)]
+        loose.enlist(*others)
+        more = Chaos(trax, others, every=0.1)
+        for each in (relay, loose):
+            admin.create(f"{each.name}.copy", 3, replicas=3, min_insync_replicas=3)
+            each.start()
         until_true(relay, accounts)
+        until_true(loose, others)
         copy = relay.topic("copy")
         chaos.start()
+        more.start()
         time.sleep(2)
         # Two of three are not enough for `copy`: the broker cannot end a transaction with it.
         cluster.kill(2)
         wait_until(lambda: copy_up(relay, "copy") == 0, 60, "the sink to be told as down")
+        # Without transactions the other sinks go on.
+        wait_until(lambda: copy_up(loose, "copy") == 0 and copy_up(loose, "events") == 1, 60,
+                   "one sink alone to be down")
+        flows(loose, 20, at_least=40)
         walked = accounts[0].sealed
         wait_until(lambda: relay.http("/readyz")[0] == 503, 60, "readiness to fall")
         assert accounts[0].sealed > walked, "polling goes on"
@@ -305,16 +318,23 @@ def test_leaders_move_and_replicas_are_too_few_and_enough_again(make_relay, trax
             cluster.start(node)
             time.sleep(2)
         chaos.stop()
+        more.stop()
         until_true(relay, accounts, within=90)
         verify(relay, chaos, at_least=200)
         sequel(relay, [copy], accounts)
+        until_true(loose, others, within=90)
+        whole = {each.value["id"] for each in loose.events.read_to_end()}
+        loose.topic("copy").wait(lambda r: whole <= {x.value["id"] for x in r}, 60, "all copies")
         code, out, err = relay.command("parked", "list", "--json")
         assert (code, out) == (0, "")
         admin.close()
-        assert relay.close() == 0
-        for topic in relay.topics.values():
-            topic.finish()
+        for each in (relay, loose):
+            assert each.close() == 0
+            for topic in each.topics.values():
+                topic.finish()
     finally:
-        relay.kill()
-        relay.topics.clear()
+        for each in make_relay.made:
+            if each.process:
+                each.kill()
+            each.topics.clear()
         cluster.down()
