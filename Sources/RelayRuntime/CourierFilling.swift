@@ -124,7 +124,7 @@ extension Courier {
             case .again where attempts < Self.fillingAttempts:
                 // The transaction after one that was refused may fail without a fault of its own.
                 continue
-            case .again, .reopen, .refusedSink, .unavailable, .misconfigured, .takenOver:
+            case .again, .reopen, .refusedSink, .unavailable, .misconfigured, .takenOver, .gone:
                 throw failure
             }
         }

@@ -143,7 +143,7 @@ extension Courier {
             }
         case .again, .refusedSink:
             load.parking.pausedUntil = clock.now + Self.replayPause
-        case .reopen, .unavailable, .misconfigured, .takenOver:
+        case .reopen, .unavailable, .misconfigured, .takenOver, .gone:
             load.parking.pausedUntil = clock.now + Self.replayPause
             load.delivery.failed(failure, sinks: [], entries: 0, now: clock.now)
         }

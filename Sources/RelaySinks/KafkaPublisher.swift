@@ -321,7 +321,8 @@ extension KafkaPublisher {
             state.withLock { _ = $0.troubled.insert(sink) }
         case .again where run.parts.count > 1:
             state.withLock { $0.doubted.formUnion(run.parts.map(\.sink)) }
-        case .again, .reopen, .refusedRecord, .unavailable, .misconfigured, .takenOver:
+        case .again, .reopen, .refusedRecord, .unavailable, .misconfigured, .takenOver,
+            .gone:
             break
         }
     }
