@@ -319,7 +319,7 @@ extension KafkaPublisher {
         switch failure.kind {
         case .refusedSink(let sink):
             state.withLock { _ = $0.troubled.insert(sink) }
-        case .again where run.parts.count > 1:
+        case .again where run.parts.count > 1, .reopen where run.parts.count > 1:
             state.withLock { $0.doubted.formUnion(run.parts.map(\.sink)) }
         case .again, .reopen, .refusedRecord, .unavailable, .misconfigured, .takenOver,
             .gone:

@@ -25,10 +25,12 @@ extension Delivery {
         recover(index)
     }
 
-    /// The record after a sink's place could not be parked: the sink waits, and it is tried again.
+    /// The record after a sink's place could not be parked: the sink waits, and is then asked once
+    /// more whether it takes it.
     public mutating func couldNotPark(_ sink: SinkName, _ failure: PublishFailure, now: Instant) {
         guard let index = lanes.firstIndex(where: { $0.plan.name == sink }) else { return }
         note(failure, of: index, now: now)
+        lanes[index].refusals = Self.refusalLimit - 1
         lanes[index].failures += 1
         lanes[index].blockedUntil = now + Self.backOff(lanes[index].failures)
     }

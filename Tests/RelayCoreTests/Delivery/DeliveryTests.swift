@@ -192,6 +192,8 @@ import Testing
             Issue.record("tried again at once")
             return
         }
+        #expect(publish(&delivery, at: until) != park, "it may take it by now")
+        delivery.failed(refused, sinks: ["events"], entries: 1, now: until)
         #expect(publish(&delivery, at: until) == park)
         delivery.parked("events", at: JournalPosition(1))
         #expect(delivery.lanes[0].failure == nil)
