@@ -216,8 +216,9 @@ def test_a_transactional_id_that_is_not_granted_is_told_and_waited_for(make_guar
     relay.config["sinks"] = [{"kafka": {"topic": f"{relay.name}.events"}}]
     account = trax.account("a", rows=2)
     relay.enlist(account).start(ready=False)
-    wait_until(lambda: "TRANSACTIONAL_ID_AUTHORIZATION_FAILED" in relay.log, 40, "the reason")
-    assert f"Write on the transactional id {relay.name}" in relay.log.replace("\n", " ")
+    told = f"Write on the transactional id {relay.name}"
+    wait_until(lambda: told in " ".join(relay.log.split()), 40, "the reason")
+    assert "TRANSACTIONAL_ID_AUTHORIZATION_FAILED" in relay.log
     assert relay.process.poll() is None
     for operation in ("DESCRIBE", "WRITE"):
         admin.grant("relay", operation, "TRANSACTIONAL_ID", relay.name)
