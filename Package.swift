@@ -99,7 +99,7 @@ let testTargets: [Target] = [
         "RelayCommandsTests",
         [
             "RelayCommands", "RelayConfiguration", "RelayCore", "RelayJournal", "ConnectionEvents",
-            "Crypto", "HTTPServer", "JSON", "Threading",
+            "Crypto", "HTTPServer", "JSON", "SQLite", "Threading",
         ],
         except: ["Help"]),
     tests(

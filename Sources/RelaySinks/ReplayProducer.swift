@@ -76,8 +76,15 @@ public final class ReplayProducer {
 
     /// Closes; what is not acknowledged may have been written none the less.
     public func close(within limit: Duration) {
-        producer?.close(timeout: limit)
-        producer = nil
+        defer { producer = nil }
+        guard let producer else { return }
+        do throws(KafkaError) {
+            // What was not acknowledged has been told of; librdkafka need not say it again.
+            try producer.purge()
+        } catch {
+            // A client that is closed already has nothing left to purge.
+        }
+        producer.close(timeout: limit)
     }
 
     private func settleTopic() throws(PublishFailure) -> [String] {

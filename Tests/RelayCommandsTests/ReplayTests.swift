@@ -1,6 +1,7 @@
 import ConnectionEvents
 import JSON
 import RelayCore
+import SQLite
 import Testing
 
 @testable import RelayCommands
@@ -90,6 +91,19 @@ import Testing
         #expect(
             door.run("replay", "@", "--to=log", "--since=2026-01-01", "--rate=100000/s").lines
                 == all)
+    }
+
+    @Test func `what is pruned is told`() throws {
+        let door = try door()
+        let all = stored(door)
+        try Database(path: "\(door.path)/relay.db").execute(
+            "DELETE FROM entries WHERE position <= 3")
+        let ending = door.run("replay", "@", "--to=log", "--after=2")
+        #expect(ending.lines == [all[2], all[3]])
+        #expect(ending.err.hasPrefix("note: positions 3 to 3 are pruned"))
+        let since = door.run("replay", "@", "--to=log", "--since=2026-01-01")
+        #expect(since.lines == [all[2], all[3]])
+        #expect(since.err.hasPrefix("note: events decided before 2026-11-30T12:00:22"))
     }
 
     @Test func `what cannot be replayed is told with the reason`() throws {

@@ -80,10 +80,7 @@ struct Replay {
         defer { if terminal.showsProgress, sent > 0 { terminal.err("\r\u{1B}[K") } }
         while query.after < head {
             guard !stop.isStopAsked else { throw interrupted(nil) }
-            let page: [JournalEntry]
-            do throws(JournalFailure) { page = try log.entries(query) } catch {
-                throw CommandError(error)
-            }
+            let page = try read()
             let entries = page.filter { $0.position <= head }
             try send(entries, through: outlet)
             guard page.count == query.limit, let end = page.last?.position, end < head else {
@@ -96,6 +93,24 @@ struct Replay {
             if let rate, outlet != nil {
                 stop.wait(began + .seconds(Double(sent) / rate) - .now)
             }
+        }
+    }
+
+    /// The next page; what was pruned before it could be read is told.
+    private func read() throws(CommandError) -> [JournalEntry] {
+        do throws(JournalFailure) {
+            let page = try log.entries(query)
+            let tail = try log.tail()
+            let next = query.after.number + 1
+            let first = min(tail, page.first?.position ?? tail, head).number
+            if query.after > .start, first > next, tail.number > next {
+                terminal.err(
+                    "note: positions \(next) to \(first - 1) are pruned; events among them are not"
+                        + " replayed\n")
+            }
+            return page
+        } catch {
+            throw CommandError(error)
         }
     }
 
