@@ -74,6 +74,13 @@ public struct HTTPServerLimits: Sendable {
         stop()
     }
 
+    /// Makes sure that a server could listen there, without listening.
+    ///
+    /// - Throws: `HTTPServerError`, as starting would.
+    public static func tryAddress(host: String, port: UInt16) throws(HTTPServerError) {
+        _ = try Listener(host: host, port: port, backlog: nil)
+    }
+
     /// Ends every connection and stops; replies that are still pending become 503.
     ///
     /// Blocks until the server's thread has ended, so never call it from the handler. Once is

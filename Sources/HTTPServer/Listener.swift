@@ -9,7 +9,9 @@ struct Listener: ~Copyable {
     let port: UInt16
 
     /// Binds and listens on an IPv4 or IPv6 literal, or `localhost` (127.0.0.1).
-    init(host: String, port: UInt16, backlog: Int32) throws(HTTPServerError) {
+    ///
+    /// - Parameter backlog: nil only binds, which fails where somebody listens.
+    init(host: String, port: UInt16, backlog: Int32?) throws(HTTPServerError) {
         let name = host == "localhost" ? "127.0.0.1" : host
         let literal =
             name.hasPrefix("[") && name.hasSuffix("]")
@@ -51,7 +53,7 @@ struct Listener: ~Copyable {
     }
 
     private static func open<Address>(
-        _ family: Int32, _ address: inout Address, _ backlog: Int32
+        _ family: Int32, _ address: inout Address, _ backlog: Int32?
     ) -> (bound: (Int32, UInt16)?, failure: Int32) {
         let type = Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue | SOCK_NONBLOCK.rawValue)
         let made = socket(family, type, 0)
@@ -61,7 +63,8 @@ struct Listener: ~Copyable {
         unsafe setsockopt(made, SOL_SOCKET, SO_REUSEADDR, &on, socklen_t(MemoryLayout<Int32>.size))
         let port = unsafe withUnsafeMutablePointer(to: &address) { pointer -> UInt16? in
             unsafe pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) { generic in
-                guard unsafe bind(made, generic, size) == 0, listen(made, backlog) == 0,
+                guard unsafe bind(made, generic, size) == 0,
+                    backlog.map({ listen(made, $0) == 0 }) ?? true,
                     unsafe getsockname(made, generic, &size) == 0
                 else { return nil }
                 // The port lies at the same place in both families.

@@ -66,6 +66,8 @@ public struct MetricsText: Sendable {
         sample("requests_total", [], Double(poll.requests))
         family("walks_in_flight", "gauge", "Walks under way.")
         sample("walks_in_flight", [], Double(poll.walking))
+        family("walks_held_bytes", "gauge", "Bodies of walks under way whose rows are in memory.")
+        sample("walks_held_bytes", [], Double(poll.heldBytes))
         family(
             "walk_cycle_seconds", "gauge",
             "How often an account is walked that asks for nothing of its own.")

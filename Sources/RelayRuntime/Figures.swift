@@ -41,6 +41,8 @@ public struct PollFigures: Sendable {
     public var holds: [HoldReason: Int] = [:]
     /// Walks under way.
     public var walking = 0
+    /// Bytes of bodies whose rows are in memory, of all walks under way.
+    public var heldBytes = 0
     /// Walks by how they ended: `unchanged`, `sealed`, or a failure's code.
     public var walks: [String: Int] = [:]
     /// Requests sent.

@@ -11,6 +11,8 @@ internal import Threading
 final class Judge: Sendable {
     /// The most jobs of one commit.
     static let groupLimit = 500
+    /// About the most bytes of lists that one commit follows from: one account may have more.
+    static let groupBytes = 8 << 20
     /// How long the journal is left alone after it could not be written.
     static let pause: Duration = .seconds(1)
 
@@ -57,7 +59,8 @@ final class Judge: Sendable {
 
     /// Judges what waits, or waits for it; false when the queue is closed and empty.
     func step(_ work: inout Work, patience: Duration, report: ([Judgement]) -> Void) -> Bool {
-        let taken = queue.take(limit: Self.groupLimit, patience: patience)
+        let taken = queue.take(
+            limit: Self.groupLimit, bytes: Self.groupBytes, patience: patience)
         if let taken, !work.postponed.isEmpty || !taken.isEmpty {
             work.postponed = judge(
                 work.postponed + taken, epochs: &work.epochs, report: report)

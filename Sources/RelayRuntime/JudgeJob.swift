@@ -27,6 +27,11 @@ struct JudgeJob: Sendable {
     var incarnation: Int64
     var credentialTag: [UInt8]
     var matter: Matter
+
+    /// Bytes of the list that it carries.
+    var bytes: Int {
+        if case .reading(let reading, _, _, _) = matter { reading.bytes } else { 0 }
+    }
 }
 
 /// What came of a job.

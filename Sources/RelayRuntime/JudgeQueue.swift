@@ -31,12 +31,19 @@ final class JudgeQueue: Sendable {
         }
     }
 
-    /// Takes up to `limit` jobs, waiting for the first; nil when closed and empty.
-    func take(limit: Int, patience: Duration) -> [JudgeJob]? {
+    /// Takes up to `limit` jobs, of about that many bytes, waiting for the first; nil when closed
+    /// and empty.
+    func take(limit: Int, bytes: Int, patience: Duration) -> [JudgeJob]? {
         let taken = content.wait(timeout: patience) { content -> [JudgeJob]?? in
             if content.jobs.isEmpty { return content.isClosed ? .some(nil) : nil }
-            let taken = Array(content.jobs.prefix(limit))
-            content.jobs.removeFirst(taken.count)
+            var (count, size) = (0, 0)
+            for job in content.jobs.prefix(limit) {
+                size += job.bytes
+                if count > 0, size > bytes { break }
+                count += 1
+            }
+            let taken = Array(content.jobs.prefix(count))
+            content.jobs.removeFirst(count)
             return .some(taken)
         }
         guard let taken else { return [] }

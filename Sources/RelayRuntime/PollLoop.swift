@@ -24,6 +24,9 @@ final class PollLoop: PageDriver, @unchecked Sendable {
 
     /// Readings that may wait for the judge before no further walk begins.
     static let judgingLimit = 256
+    /// The largest bodies that all walks under way may hold together, of that many times
+    /// `limits.body`; those that wait for the judge count too.
+    static let heldBodies = 32
     /// How long the published figures may be behind.
     static let figuresAge: Duration = .milliseconds(100)
 
@@ -47,6 +50,8 @@ final class PollLoop: PageDriver, @unchecked Sendable {
     var seals = SealLedger()
     var figures = PollFigures()
     var judging = 0
+    /// Bytes of bodies whose rows are in memory, of all walks under way.
+    var heldBytes = 0
     /// Whose walk `figures.dueSince` is about.
     var dueSlot: Int?
     var once: OnceRound?
@@ -114,8 +119,17 @@ final class PollLoop: PageDriver, @unchecked Sendable {
         let slot = token.number
         guard var active = walks[slot] else { return }
         active.isAsking = false
+        let before = active.walk.bytes
         let step = active.walk.answered(answer, now: clock.wall)
         walks[slot] = active
+        heldBytes += active.walk.bytes - before
+        defer { areFiguresStale = true }
+        let hasRoom = heldBytes <= Self.heldBodies * settings.limits.body
+        switch step {
+        case .page, .read:
+            if !hasRoom { return giveWay(slot, now: now) }
+        case .unchanged, .failed: break
+        }
         switch step {
         case .page(let cursor):
             walks[slot]?.cursor = cursor
@@ -127,7 +141,14 @@ final class PollLoop: PageDriver, @unchecked Sendable {
         case .failed(let failure):
             end(slot, failure, now: now)
         }
-        areFiguresStale = true
+    }
+
+    /// All walks hold too much together: this one ends, the others go on, and it comes again soon.
+    private func giveWay(_ slot: Int, now: Instant) {
+        let failure = WalkFailure.noMemory
+        noteFailure(slot, failure)
+        finish(
+            slot, .throttled(settings.schedule.confirmAfter), word: failure.code, now: now)
     }
 
     func failed(_ token: WalkToken, _ failure: PageFailure) {
@@ -187,6 +208,7 @@ final class PollLoop: PageDriver, @unchecked Sendable {
     /// Lets others see how polling stands.
     func publishFigures(now: Instant) {
         figures.walking = walks.count
+        figures.heldBytes = heldBytes
         figures.active = schedule.active
         figures.cycle = schedule.cycle
         figures.isBudgetSufficient = schedule.isBudgetSufficient

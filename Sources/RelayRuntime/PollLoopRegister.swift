@@ -167,6 +167,7 @@ extension PollLoop {
     /// Drops a walk under way: its result would be of the past.
     private func drop(_ slot: Int, now: Instant) {
         guard let active = walks.removeValue(forKey: slot) else { return }
+        heldBytes -= active.walk.bytes
         if active.isAsking { transport.cancel(WalkToken(slot)) }
         schedule.ended(slot, .dropped, now: now)
         figures.walks["dropped", default: 0] += 1

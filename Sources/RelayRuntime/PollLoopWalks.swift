@@ -116,6 +116,7 @@ extension PollLoop {
     /// The end of a walk, however it ended.
     func finish(_ slot: Int, _ outcome: Schedule.Outcome, word: String, now: Instant) {
         if let active = walks.removeValue(forKey: slot) {
+            heldBytes -= active.walk.bytes
             figures.walkDuration.add(now - active.began)
         }
         figures.walks[word, default: 0] += 1
@@ -146,7 +147,7 @@ extension PollLoop {
         figures.dueSince = nil
     }
 
-    private func noteFailure(_ slot: Int, _ failure: WalkFailure) {
+    func noteFailure(_ slot: Int, _ failure: WalkFailure) {
         guard let account = accounts[slot], !account.isFailing else { return }
         accounts[slot]?.isFailing = true
         figures.failing += 1

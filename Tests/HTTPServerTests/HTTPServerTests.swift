@@ -29,6 +29,16 @@ import Threading
         server.stop()
     }
 
+    @Test func `an address can be tried, and is taken while somebody listens`() throws {
+        let server = try server { _ in .text("") }
+        let failure = #expect(throws: HTTPServerError.self) {
+            try HTTPServer.tryAddress(host: "127.0.0.1", port: server.port)
+        }
+        #expect(failure?.kind == .addressInUse)
+        server.stop()
+        try HTTPServer.tryAddress(host: "127.0.0.1", port: server.port)
+    }
+
     @Test func `a malformed escape in the path has no segments`() throws {
         let server = try server { .text($0.segments == nil ? "none" : "some") }
         for path in ["/a%2", "/%", "/%zz", "/%ff"] {

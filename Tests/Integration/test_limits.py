@@ -1,9 +1,12 @@
 """What happens at each limit (docs/LIMITS.md): old events go when every sink has them, a journal at
 its size or on a full disk believes nothing until there is room, and nothing is lost by it."""
 import contextlib
+import hashlib
 import json
 import os
+import pathlib
 import signal
+import socket
 import subprocess
 import time
 
@@ -28,7 +31,7 @@ def stalled(relay, word, within=30):
                       f"readiness to name {word}; last: {relay.pages[-1:]}")
 
 
-def flip(account, count):
+def toggle(account, count):
     """Breaks and repairs a row so many times, each seen by a walk."""
     for index in range(count):
         account.set("conn_00", status=("expired", "active")[index % 2])
@@ -38,7 +41,7 @@ def flip(account, count):
 def test_old_events_go_when_every_sink_has_them(make_relay, trax):
     account = trax.account("a", rows=2)
     relay = start(make_relay(journal={"retention": Plain("1s")}), account)
-    flip(account, 6)
+    toggle(account, 6)
     events(relay, 6)
     # The newest entry stays: its id and time tell this journal's history.
     wait_until(lambda: sample(relay, "journal_entries") == 1, 20, "the old entries to go")
@@ -48,7 +51,7 @@ def test_old_events_go_when_every_sink_has_them(make_relay, trax):
     assert [json.loads(each)["data"]["sequence"] for each in stored] == [6]
     relay.kill()
     relay.start()
-    flip(account, 2)
+    toggle(account, 2)
     assert [each.data["sequence"] for each in events(relay, 8)] == list(range(1, 9))
 
 
@@ -59,7 +62,7 @@ def test_what_a_sink_lacks_stays_however_old(make_relay, trax):
     there = relay.config["kafka"]["brokers"]
     relay.config["kafka"]["brokers"] = "127.0.0.1:9"
     relay.start()
-    flip(account, 4)
+    toggle(account, 4)
     time.sleep(3)
     assert len(relay.command("events", "--json")[1].splitlines()) == 4
     assert sample(relay, "journal_oldest_event_age_seconds") > 2
@@ -77,7 +80,7 @@ def test_a_sink_that_is_gone_from_the_pipeline_keeps_nothing_back(make_relay, tr
     sinks = relay.config["sinks"]
     relay.config["sinks"] = sinks[:1]
     relay.start()
-    flip(account, 4)
+    toggle(account, 4)
     events(relay, 4)
     wait_until(lambda: sample(relay, "journal_entries") == 1, 20, "the old entries to go")
     assert relay.stop() == 0
@@ -120,7 +123,7 @@ def on(folder, **change):
 def test_a_full_disk_believes_nothing_and_goes_on_by_itself(make_relay, trax, small_disk):
     account = trax.account("a", rows=3)
     relay = start(make_relay(journal=on(small_disk)), account)
-    flip(account, 2)
+    toggle(account, 2)
     events(relay, 2)
     filler = fill(small_disk)
     stalled(relay, "disk")
@@ -189,3 +192,116 @@ def test_at_its_size_the_journal_stops_and_goes_on_when_old_events_go(make_relay
     truth(relay, account)
     size = sum((relay.folder / name).stat().st_size for name in ("relay.db", "relay.db-wal"))
     assert size <= 16 << 20
+
+
+def digest(relay):
+    """The journal's bytes: what a refused start must not touch."""
+    return {name: hashlib.sha256((relay.folder / name).read_bytes()).hexdigest()
+            for name in ("relay.db", "relay.key")}
+
+
+def cut(path):
+    with open(path, "r+b") as out:
+        out.truncate(path.stat().st_size // 2)
+
+
+def flip(path):
+    content = bytearray(path.read_bytes())
+    for page in range(4096, len(content), 4096):
+        content[page] ^= 0x10
+    path.write_bytes(content)
+
+
+def empty(path):
+    path.write_bytes(b"")
+
+
+def replace(path):
+    path.write_bytes(b"this was a journal once " * 1000)
+
+
+@pytest.mark.parametrize("damage", [cut, flip, empty, replace])
+def test_a_damaged_journal_is_told_and_left_to_the_byte(make_relay, trax, damage):
+    account = trax.account("a", rows=20)
+    relay = start(make_relay(), account)
+    account.set("conn_00", status="expired")
+    events(relay, 1)
+    assert relay.stop() == 0
+    backup = (relay.folder / "relay.db").read_bytes()
+    assert relay.command("journal", "check")[0] == 0
+    damage(relay.folder / "relay.db")
+    before = digest(relay)
+    relay.start(ready=False)
+    assert relay.wait_exit() == 78
+    assert "Nothing was changed" in relay.log and "relay.db" in relay.log
+    code, out, err = relay.command("journal", "check")
+    assert code == 1 and "WRONG" in out, out + err
+    assert digest(relay) == before
+    (relay.folder / "relay.db").write_bytes(backup)
+    relay.start()
+    account.set("conn_01", status="expired")
+    assert [each.data["sequence"] for each in events(relay, 2)] == [1, 2]
+
+
+def test_a_journal_exchanged_under_a_running_relay_ends_it(make_relay, trax):
+    account = trax.account("a", rows=2)
+    relay = start(make_relay(), account)
+    (relay.folder / "relay.db").rename(relay.folder / "away.db")
+    assert relay.wait_exit(20) == 78
+    assert "taken away or exchanged" in relay.log
+    (relay.folder / "away.db").rename(relay.folder / "relay.db")
+    relay.start()
+    truth(relay, account)
+
+
+def test_the_key_is_rotated_while_the_relay_is_stopped(make_relay, trax):
+    accounts = [trax.account(name, rows=2) for name in "abc"]
+    relay = start(make_relay(), *accounts)
+    code, _, err = relay.command("journal", "rotate-key")
+    assert code == 78 and "another relay" in err
+    assert relay.stop() == 0
+    old = (relay.folder / "relay.key").read_text()
+    code, out, err = relay.command("journal", "rotate-key")
+    assert code == 0 and "3 credentials" in out, err
+    assert (relay.folder / "relay.key").read_text() != old
+    relay.secrets.add(old.strip())
+    (relay.folder / "relay.key.old").rename(relay.folder / "given.old.key")
+    assert relay.command("journal", "check")[0] == 0
+    relay.config["source"]["accounts"] = None
+    relay.start()
+    accounts[0].wait_sealed(2)
+
+
+def test_check_tells_a_taken_port_a_lost_journal_and_reads_three_accounts(make_relay, trax):
+    accounts = [trax.account(name, rows=2) for name in "abcde"]
+    relay = start(make_relay(), *accounts)
+    assert relay.stop() == 0
+    code, out, err = relay.command("check", relay.pipeline, pipeline=False)
+    assert code == 0, err
+    assert out.count("can be read") == 3 and "credentials of 2 more" in out
+    assert "is free" in out and "has everything up to position" in out
+    with socket.create_server(("127.0.0.1", relay.port)):
+        code, _, err = relay.command("check", relay.pipeline, pipeline=False)
+    assert code == 78 and "Another program listens" in err
+    for path in relay.folder.glob("relay.db*"):
+        path.unlink()
+    code, out, err = relay.command("check", relay.pipeline, pipeline=False)
+    assert code == 0 and "it was lost" in out, out + err
+
+
+def test_a_list_of_twenty_thousand_rows_stays_within_bounded_memory(make_relay, trax):
+    account = trax.account("a")
+    with trax.changed:
+        for index in range(20_000):
+            account.put(f"conn_{index:05}", note="x" * 500)
+    relay = make_relay(source={"walkTimeout": Plain("60s"), "requestTimeout": Plain("20s"),
+                               "interval": {"fastest": Plain("5s"), "slowest": Plain("10s")}})
+    relay.enlist(account).start()
+    wait_until(lambda: sample(relay, "journal_entries") == 20_000, 120, "the baseline")
+    assert peak(relay) < 1 << 30, f"{peak(relay) >> 20} MiB"
+
+
+def peak(relay):
+    """The most memory that the process has had, in bytes."""
+    status = pathlib.Path(f"/proc/{relay.process.pid}/status").read_text()
+    return int(status.partition("VmHWM:")[2].split()[0]) * 1024

@@ -71,6 +71,7 @@ func busyStatus(sinks: [(name: String, sort: String)] = [("t", "kafka"), ("out",
             counter walks_total
             counter requests_total
             gauge walks_in_flight
+            gauge walks_held_bytes
             gauge walk_cycle_seconds
             gauge budget_sufficient
             gauge last_sealed_walk_age_seconds

@@ -50,7 +50,7 @@ final class Bench {
     private var epochs = EpochSource(last: 0)
     private var postponed: [JudgeJob] = []
 
-    init(seed: UInt64 = 1, places: Int = 8, once: Int? = nil) {
+    init(seed: UInt64 = 1, places: Int = 8, once: Int? = nil, limits: WalkLimits = WalkLimits()) {
         register = FakeRegister()
         journal = FakeJournal(register)
         transport = ManualTransport(places: places)
@@ -59,7 +59,7 @@ final class Bench {
             schedule: ScheduleRules(
                 budget: 1e9, perAccount: 1e9, fastest: .zero, slowest: .nanoseconds(1),
                 places: places),
-            limits: WalkLimits(), requestTimeout: .seconds(100), walkTimeout: .seconds(1000))
+            limits: limits, requestTimeout: .seconds(100), walkTimeout: .seconds(1000))
         let clock = RelayClock()
         let lines = lines
         let log = RelayLog { line in lines.withLock { $0.append(line) } }
@@ -106,7 +106,7 @@ final class Bench {
 
     /// The judge works on what waits, at most so many jobs.
     func judgeSome(_ limit: Int = 500) {
-        guard let jobs = queue.take(limit: limit, patience: .zero) else { return }
+        guard let jobs = queue.take(limit: limit, bytes: .max, patience: .zero) else { return }
         let loop = loop
         postponed = judge.judge(postponed + jobs, epochs: &epochs) { loop.post(.judged($0)) }
     }

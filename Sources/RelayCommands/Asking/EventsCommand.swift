@@ -49,6 +49,7 @@ enum EventsCommand {
         }
         query.parked = arguments.has("--parked")
         let log = EventLog(try workshop.openFile(.existing))
+        if let since = query.since { try notePruned(since, log, terminal) }
         while true {
             do throws(JournalFailure) {
                 // Taken before the look, so that nothing between the two is passed over.
@@ -65,6 +66,19 @@ enum EventsCommand {
             }
             guard arguments.has("--follow") else { return .ok }
             usleep(followInterval)
+        }
+    }
+
+    /// Says that what is asked for reaches further back than the journal.
+    private static func notePruned(
+        _ since: Timestamp, _ log: EventLog, _ terminal: Terminal
+    ) throws(CommandError) {
+        do throws(JournalFailure) {
+            guard try log.tail() > JournalPosition(1), let oldest = try log.oldest(), since < oldest
+            else { return }
+            terminal.err("note: events decided before \(oldest) are pruned (journal.retention)\n")
+        } catch {
+            throw CommandError(error)
         }
     }
 

@@ -32,8 +32,9 @@ enum CheckCommand {
         check.secrets()
         let accounts = check.accounts()
         check.budget(accounts: accounts.count)
+        check.listening()
         if !arguments.has("--offline") {
-            check.api(accounts.first)
+            check.api(accounts)
             check.broker()
         }
         return try check.end()
@@ -41,7 +42,7 @@ enum CheckCommand {
 }
 
 /// One run of `check`: what was found, said as it is found.
-private struct Check {
+struct Check {
     /// An account with its credential, wherever it was found.
     struct Candidate {
         var id: AccountID
@@ -50,6 +51,8 @@ private struct Check {
 
     let workshop: Workshop
     let terminal: Terminal
+    /// The most accounts that are read from the API; the credentials of all are looked at.
+    static let readAccounts = 3
     private var problems: [String] = []
     private var unreachable: [String] = []
 
@@ -58,20 +61,20 @@ private struct Check {
         self.terminal = terminal
     }
 
-    private var pipeline: Pipeline { workshop.pipeline }
+    var pipeline: Pipeline { workshop.pipeline }
     private var assembly: Assembly { Assembly(pipeline: pipeline, log: .standardError) }
 
     func ok(_ text: String) { terminal.print("ok     \(text)") }
 
     func note(_ text: String) { terminal.print("note   \(text)") }
 
-    private mutating func problem(_ text: String) {
+    mutating func problem(_ text: String) {
         problems += text.split(separator: "\n").map { line in
             String(line.drop { $0 == " " })
         }.filter { !$0.hasSuffix("problems in the configuration:") }
     }
 
-    private mutating func away(_ text: String) { unreachable.append(text) }
+    mutating func away(_ text: String) { unreachable.append(text) }
 
     /// Says everything that is wrong at once.
     func end() throws(CommandError) -> ExitCode {
@@ -148,7 +151,7 @@ private struct Check {
     }
 
     /// Whether there is a file that holds anything: an empty one is no journal yet.
-    private static func hasContent(_ path: String) -> Bool {
+    static func hasContent(_ path: String) -> Bool {
         var status = stat()
         return unsafe stat(path, &status) == 0 && status.st_mode & S_IFMT == S_IFREG
             && status.st_size > 0
@@ -181,7 +184,7 @@ private struct Check {
         ok("budget: \(pipeline.source.budget) suffices for \(accounts) accounts in \(slowest)")
     }
 
-    mutating func api(_ candidate: Candidate?) {
+    mutating func api(_ candidates: [Candidate]) {
         let url = pipeline.source.baseURL.text
         let reader: ListReader
         do throws(TraxError) {
@@ -194,7 +197,14 @@ private struct Check {
             away("API: \(url): \(error.reason)")
             return
         }
-        guard let candidate else { return }
+        for candidate in candidates.prefix(Self.readAccounts) { read(candidate, reader) }
+        if candidates.count > Self.readAccounts {
+            let rest = candidates.count - Self.readAccounts
+            note("API: the credentials of \(rest) more accounts are there, and were not tried")
+        }
+    }
+
+    private mutating func read(_ candidate: Candidate, _ reader: ListReader) {
         var random = SystemRandomNumberGenerator()
         let id = WalkID(start: RelayClock.wall, random: (random.next(), random.next()))
         let pause = UInt32(1_000_000 / pipeline.source.perAccount.perSecond)
@@ -203,9 +213,7 @@ private struct Check {
             now: { RelayClock.wall })
         switch result {
         case .success(let walk):
-            ok(
-                "API: \(candidate.id) can be read: \(walk.rows.count) connections; others not tried"
-            )
+            ok("API: \(candidate.id) can be read: \(walk.rows.count) connections")
         case .failure(let failure):
             switch failure.kind {
             case .refused:
@@ -229,6 +237,14 @@ private struct Check {
             let findings = try findings(settings, servers: servers)
             ok("broker: \(servers) answers (\(kafka))")
             for finding in findings { say(finding) }
+            let isMissing = findings.contains { finding in
+                if case .missing(let topic) = finding {
+                    topic.name == settings.progressTopic
+                } else {
+                    false
+                }
+            }
+            if !isMissing { progress(settings) }
         } catch {
             if error.code == .unavailable {
                 away("broker: \(servers) (\(kafka)): \(error.message)")

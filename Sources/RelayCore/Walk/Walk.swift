@@ -16,6 +16,8 @@ public struct Walk: Sendable {
     private var traces: [PageTrace] = []
     private var rows: [JSONValue] = []
     private var cursors: Set<String> = []
+    /// Bytes of the bodies that were read.
+    public private(set) var bytes = 0
 
     /// The most bytes that are kept of an answer's `X-Request-Id`.
     static let requestIDLimit = 256
@@ -52,6 +54,13 @@ public struct Walk: Sendable {
         if let failure = AnswerReading.failure(of: answer, now: now) { return .failed(failure) }
         let fingerprint = unsafe Fingerprint.of(answer.body)
         if traces.isEmpty, let expected, fingerprint == expected { return .unchanged }
+        bytes += unsafe answer.body.count
+        guard bytes <= limits.bytes else {
+            return .failed(
+                WalkFailure(
+                    code: "walk_too_large",
+                    reason: "the list's pages together are larger than eight times limits.body"))
+        }
         let page: ListPage
         switch unsafe ListPage.read(answer.body) {
         case .success(let read): page = read
@@ -101,6 +110,9 @@ public struct WalkReading: Sendable {
     public let fingerprint: Fingerprint
     let rows: [JSONValue]
     let pages: [PageTrace]
+
+    /// Bytes of all pages' bodies.
+    public var bytes: Int { pages.reduce(0) { $0 + $1.bytes } }
 
     /// Decodes the rows: seals the walk, or says why it cannot be.
     ///

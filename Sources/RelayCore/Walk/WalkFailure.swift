@@ -34,6 +34,11 @@ public struct WalkFailure: Error, Hashable, Sendable, CustomStringConvertible {
     /// The reason.
     public var description: String { reason }
 
+    /// All walks under way together hold as much as they may; this one gives way.
+    public static let noMemory = WalkFailure(
+        code: "walks_too_large",
+        reason: "the lists that are being read together are larger than all walks may hold")
+
     /// The walk took longer than it may.
     public static func tookTooLong(_ limit: Duration) -> WalkFailure {
         WalkFailure(
@@ -49,6 +54,11 @@ public struct WalkLimits: Hashable, Sendable {
     public var rows: Int
     /// Bytes of one answer's body.
     public var body: Int
+
+    /// Bytes of all bodies of one walk: eight of the largest.
+    ///
+    /// Whoever needs longer lists raises `body`; pages alone would bound nothing.
+    public var bytes: Int { body * 8 }
 
     /// Limits, field by field; the defaults are the contract's.
     public init(pages: Int = 100, rows: Int = 20_000, body: Int = 4 << 20) {

@@ -32,6 +32,16 @@ import Testing
         return "no page"
     }
 
+    @Test func `pages together no larger than eight of the largest`() {
+        let row = String(repeating: "x", count: 60)
+        let pages = (0..<9).map {
+            #"{"data":[{"id":"\#($0)","n":"\#(row)"}],"nextCursor":"c\#($0)"}"#
+        }
+        let size = pages[0].utf8.count
+        #expect(outcome(pages, WalkLimits(body: size)) == "walk_too_large")
+        #expect(outcome(Array(pages.prefix(8)), WalkLimits(body: size)) == "page")
+    }
+
     @Test(arguments: [
         #"{"data":[]}"#, #"{"data":[],"nextCursor":null}"#, #"{"data":[],"nextCursor":""}"#,
         #"{"nextCursor":null,"more":1,"data":[{"id":"a"}]}"#,
