@@ -267,7 +267,7 @@ def test_the_key_is_rotated_while_the_relay_is_stopped(make_relay, trax):
     relay.secrets.add(old.strip())
     (relay.folder / "relay.key.old").rename(relay.folder / "given.old.key")
     assert relay.command("journal", "check")[0] == 0
-    relay.config["source"]["accounts"] = None
+    del relay.config["source"]["accounts"]
     relay.start()
     accounts[0].wait_sealed(2)
 

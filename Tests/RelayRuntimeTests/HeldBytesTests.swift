@@ -1,6 +1,6 @@
 import RelayCore
-import Threading
 import Testing
+import Threading
 
 @testable import RelayRuntime
 

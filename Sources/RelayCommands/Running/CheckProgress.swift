@@ -50,8 +50,8 @@ extension Check {
             note(
                 "progress: this journal has published to \(place), and its history ends before or"
                     + " is another: an older copy of it. `run` begins anew: every account gets a"
-                    + " new epoch and account.resynced. If a newer file is elsewhere, put it back first"
-            )
+                    + " new epoch and account.resynced. If a newer file is elsewhere, put it back"
+                    + " first")
         case .foreign:
             problem(
                 "progress: another journal (\(told?.journal.text ?? "?")) has published to"
