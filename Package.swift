@@ -128,7 +128,7 @@ let testTargets: [Target] = [
     tests(
         "TraxAPITests",
         ["TraxAPI", "RelayCore", "ConnectionEvents", "Crypto", "HTTPServer", "Threading"]),
-    tests("TraxSandboxTests", ["TraxSandbox", "HTTPClient", "JSON"]),
+    tests("TraxSandboxTests", ["TraxSandbox", "Crypto", "HTTPClient", "JSON"]),
     tests("YAMLTests", ["YAML"]),
 ]
 

@@ -53,6 +53,16 @@ public struct HTTPServerRequest: Sendable, CustomStringConvertible, CustomReflec
         query.first { $0.name == name }?.value
     }
 
+    /// The pairs of a body that is a form, in order, decoded; none where it says it is something else.
+    ///
+    /// `application/x-www-form-urlencoded` of the URL standard, 5.1; a malformed escape stays as it
+    /// is, bytes that are no UTF-8 are replaced.
+    public var form: [(name: String, value: String)] {
+        let type = header("Content-Type")?.prefix { $0 != ";" && $0 != " " }.lowercased()
+        guard type == "application/x-www-form-urlencoded" else { return [] }
+        return PercentEncoding.pairs(String(decoding: body, as: UTF8.self))
+    }
+
     /// Method and path alone.
     public var description: String { "\(method) \(path)" }
 

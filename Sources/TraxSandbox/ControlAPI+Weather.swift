@@ -52,6 +52,21 @@ extension ControlAPI {
         ])
     }
 
+    /// The switch that refuses all writing under `/v1`.
+    func writes() throws(SandboxError) -> HTTPServerReply {
+        if request.method == "PUT" {
+            let body = try ControlBody(request.body)
+            try body.allow("enabled")
+            guard let enabled = try body.optionalBool("enabled") else {
+                throw SandboxError(.invalid, "\"enabled\" is missing.")
+            }
+            state.read { $0.writesEnabled = enabled }
+        } else if request.method != "GET" {
+            return .methodNotAllowed("GET", "PUT")
+        }
+        return Self.json(["enabled": .bool(state.read { $0.writesEnabled })])
+    }
+
     func stats() -> HTTPServerReply {
         guard request.method == "GET" else { return .methodNotAllowed("GET") }
         let (accounts, connections, answers) = state.read { state in
@@ -75,7 +90,9 @@ extension ControlAPI {
         try body.allow("seed")
         let seed = try body.optionalInteger("seed") ?? 1
         state.read { state in
+            let deployment = state.deployment
             state = SandboxState(seed: UInt64(bitPattern: Int64(seed)), rate: state.rate)
+            state.deployment = deployment
         }
         return Self.done
     }
@@ -103,6 +120,16 @@ extension SandboxState {
         let account = try existing(id)
         var object = summary(of: id).objectValue ?? [:]
         object["connections"] = .array(account.connections.map(Self.row))
+        object["destinations"] = .array(
+            account.connections.map { row in
+                let isActive = row.fields["status"]?.stringValue == "active"
+                return [
+                    "connection": .string(row.id), "orphaned": .bool(row.isOrphaned),
+                    "goesLive": .bool(isActive && !row.isOrphaned),
+                ]
+            })
+        object["studios"] = .array(
+            account.studios.map { ["id": .string($0.id), "name": .string($0.name)] })
         return .object(object)
     }
 

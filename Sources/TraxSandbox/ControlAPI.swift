@@ -36,6 +36,12 @@ struct ControlAPI {
         case "keys" where rest.count == 1: return try key(rest[0])
         case "faults": return try faults(rest)
         case "rate" where rest.isEmpty: return try rate()
+        case "writes" where rest.isEmpty: return try writes()
+        case "linking" where rest.isEmpty: return try linking()
+        case "scenario" where rest.isEmpty: return try scenario()
+        case "identity": return try identity(rest)
+        case "clients" where rest.count == 1: return try client(rest[0])
+        case "links": return try links(rest)
         case "stats" where rest.isEmpty: return stats()
         case "reset" where rest.isEmpty: return try reset()
         default: throw SandboxError(.notFound, "There is no such page; GET /sandbox lists them.")
@@ -57,6 +63,8 @@ struct ControlAPI {
             try state.change { (state) throws(SandboxError) in try state.removeAccount(account) }
             return Self.done
         case ("POST", 2) where path[1] == "keys": return try createKey(path[0])
+        case (_, 2) where path[1] == "tokens": return try tokens(path[0])
+        case ("POST", 2) where path[1] == "studios": return try createStudio(path[0])
         case (_, 2...) where path[1] == "connections":
             return try connections(path[0], Array(path.dropFirst(2)))
         case (_, 0): return .methodNotAllowed("GET", "POST")
@@ -122,6 +130,16 @@ struct ControlAPI {
             try state.createKey(for: account, scopes: scopes, at: now)
         }
         return Self.json(["account": .string(account), "apiKey": .string(key)], status: 201)
+    }
+
+    private func createStudio(_ account: String) throws(SandboxError) -> HTTPServerReply {
+        let body = try ControlBody(request.body)
+        try body.allow("name")
+        let name = try body.string("name")
+        let id = try state.change { (state) throws(SandboxError) in
+            try state.addStudio(to: account, name: name)
+        }
+        return Self.json(["id": .string(id), "name": .string(name)], status: 201)
     }
 
     private func key(_ key: String) throws(SandboxError) -> HTTPServerReply {

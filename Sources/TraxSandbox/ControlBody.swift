@@ -22,6 +22,9 @@ struct ControlBody {
         self.object = object
     }
 
+    /// Takes an object that is part of another.
+    init(_ object: JSONObject) { self.object = object }
+
     /// Refuses members that the request does not have.
     func allow(_ names: String...) throws(SandboxError) {
         for key in object.keys where !names.contains(key) {
@@ -73,6 +76,14 @@ struct ControlBody {
             throw SandboxError(.invalid, "\"\(name)\" must be true or false.")
         }
         return flag
+    }
+
+    func optionalObject(_ name: String) throws(SandboxError) -> ControlBody? {
+        guard let value = object[name], !value.isNull else { return nil }
+        guard let object = value.objectValue else {
+            throw SandboxError(.invalid, "\"\(name)\" must be an object.")
+        }
+        return ControlBody(object)
     }
 
     func optionalStrings(_ name: String) throws(SandboxError) -> [String]? {

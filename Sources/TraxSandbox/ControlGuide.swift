@@ -10,6 +10,7 @@ enum ControlGuide {
         GET    /sandbox/accounts/ID                  one account with its rows
         DELETE /sandbox/accounts/ID
         POST   /sandbox/accounts/ID/keys             {"scopes":["connections:read"]}
+        POST   /sandbox/accounts/ID/studios          {"name":"Second studio"}
         DELETE /sandbox/keys/KEY                     revokes
         PUT    /sandbox/keys/KEY                     {"scopes":[...]}  un-revokes, sets scopes
 
@@ -19,6 +20,18 @@ enum ControlGuide {
         POST   /sandbox/accounts/ID/connections/ROW/break    {"status":"expired"}
         POST   /sandbox/accounts/ID/connections/ROW/repair
         DELETE /sandbox/accounts/ID/connections/ROW
+
+        GET    /sandbox/links                        attempts to link, with their states
+        POST   /sandbox/links/STATE                  {"decision":"allow","scopes":[...],"person":...}
+                                                     or "deny": what a person would do in a browser
+        PUT    /sandbox/linking                      {"attemptSeconds":600,"rowState":true}
+
+        GET    /sandbox/identity                     the identity provider: clients, sessions
+        PUT    /sandbox/identity                     {"accessSeconds":3600}
+        POST   /sandbox/identity/renew               a new signing key: no access token is good
+        PUT    /sandbox/clients/ID                   {"redirectURIs":["http://127.0.0.1/callback"]}
+        POST   /sandbox/accounts/ID/tokens           {"client":"trax-relay"}  signs its owner in
+        DELETE /sandbox/accounts/ID/tokens           no refresh token of its owner is good any more
 
         GET    /sandbox/faults
         POST   /sandbox/faults              {"kind":KIND,"account":ID,"count":N,"laterPages":true}
@@ -30,8 +43,14 @@ enum ControlGuide {
         DELETE /sandbox/faults                       ?account=
         DELETE /sandbox/faults/NUMBER
 
+        POST   /sandbox/scenario   {"speed":60,"accounts":1000,"prefix":"acct_","connections":2,
+                                    "breakage":{"perDay":0.01,"repairAfter":14400,"repaired":0.8},
+                                    "outages":[{"at":60,"seconds":30,"every":600,"kind":"status"}]}
+        GET    /sandbox/scenario                     what has happened so far;  DELETE ends it
+
         GET    /sandbox/rate                         the bucket of every key
         PUT    /sandbox/rate                         {"perSecond":50,"burst":100}
+        PUT    /sandbox/writes                       {"enabled":false}  503 write_disabled on writes
         GET    /sandbox/stats                        answers of the API by status
         POST   /sandbox/reset                        {"seed":1}  forgets everything
 

@@ -1,48 +1,6 @@
 internal import Crypto
 internal import JSON
 
-/// An error as the API tells it: status, code and message.
-struct APIFailure: Error, Equatable {
-    let status: Int
-    let code: String
-    let message: String
-    var requiredScope: String?
-    var retryAfter: String?
-
-    static let invalidKey = APIFailure(
-        status: 401, code: "invalid_key", message: "The API key is missing, unknown or revoked.")
-    static let notFound = APIFailure(
-        status: 404, code: "not_found", message: "There is no such resource.")
-
-    static func invalidRequest(_ message: String, status: Int = 400) -> APIFailure {
-        APIFailure(status: status, code: "invalid_request", message: message)
-    }
-
-    static func rateLimited(_ seconds: Int) -> APIFailure {
-        APIFailure(
-            status: 429, code: "rate_limited", message: "Too many requests with this key.",
-            retryAfter: String(seconds))
-    }
-
-    static func insufficientScope(_ scope: String) -> APIFailure {
-        APIFailure(
-            status: 403, code: "insufficient_scope", message: "The key lacks the scope \(scope).",
-            requiredScope: scope)
-    }
-
-    /// The code that the API has for a status.
-    static func code(of status: Int) -> String {
-        switch status {
-        case 400: "invalid_request"
-        case 401: "invalid_key"
-        case 403: "insufficient_scope"
-        case 404: "not_found"
-        case 429: "rate_limited"
-        default: "internal"
-        }
-    }
-}
-
 /// What a list answers.
 enum ListAnswer {
     /// A page, as bytes of JSON.
@@ -55,49 +13,53 @@ enum ListAnswer {
     indirect case late(Duration, ListAnswer)
 }
 
+/// The lists under `/v1`.
+enum List {
+    case connections, studios
+
+    var scope: Scope {
+        switch self {
+        case .connections: .readConnections
+        case .studios: .readStudios
+        }
+    }
+}
+
 extension SandboxState {
     static let defaultLimit = 50
     static let maximumLimit = 200
     /// Pages kept ready for an account.
     static let maximumPages = 64
 
-    /// `GET /v1/connections`.
+    /// `GET /v1/connections` or `GET /v1/studios`.
     ///
     /// - Parameters:
-    ///   - key: nil when the request names none.
     ///   - limit: as in the query.
     ///   - cursor: as in the query; empty is from the start.
     mutating func list(
-        key: String?, limit: String?, cursor: String?, at now: Duration
+        _ list: List, _ credential: Credential, limit: String?, cursor: String?, at now: Duration
     ) -> ListAnswer {
-        guard let key, let record = keys[key], !record.isRevoked else {
-            return .failure(.invalidKey)
-        }
-        if let seconds = keys[key]?.bucket.take(rate, at: now) {
-            return .failure(.rateLimited(seconds))
-        }
-        guard record.scopes.contains("connections:read") else {
-            return .failure(.insufficientScope("connections:read"))
-        }
-        let isLater = !(cursor ?? "").isEmpty
-        let (delay, fault) = nextFault(of: record.account, isLater: isLater)
-        let answer = page(of: record.account, limit: limit, cursor: cursor, fault: fault)
-        return delay > .zero ? .late(delay, answer) : answer
-    }
-
-    private mutating func page(
-        of account: String, limit: String?, cursor: String?, fault: SandboxFault?
-    ) -> ListAnswer {
-        let request: PageRequest
+        catchUp(at: now)
         do throws(APIFailure) {
-            request = PageRequest(
-                limit: try Self.parse(limit: limit), after: try Self.parse(cursor: cursor))
+            let account = try admit(credential, list.scope, at: now)
+            let request: PageRequest
+            let (delay, fault) =
+                list == .connections
+                ? nextFault(of: account, isLater: !(cursor ?? "").isEmpty) : (.zero, nil)
+            do throws(APIFailure) {
+                request = PageRequest(
+                    limit: try Self.parse(limit: limit), after: try Self.parse(cursor: cursor))
+            } catch {
+                return delay > .zero ? .late(delay, .failure(error)) : .failure(error)
+            }
+            let page =
+                list == .connections
+                ? connectionPage(of: account, request) : studioPage(of: account, request)
+            let answer = fault.map { ListAnswer.spoiled($0, page: page) } ?? .page(page)
+            return delay > .zero ? .late(delay, answer) : answer
         } catch {
             return .failure(error)
         }
-        let page = page(of: account, request)
-        if let fault { return .spoiled(fault, page: page) }
-        return .page(page)
     }
 
     /// The delays that fit, and the first other fault that does, each counted down.
@@ -136,38 +98,57 @@ extension SandboxState {
         return min(value, maximumLimit)
     }
 
-    private static func parse(cursor: String?) throws(APIFailure) -> String? {
+    private static func parse(cursor: String?) throws(APIFailure) -> [UInt8]? {
         guard let cursor, !cursor.isEmpty else { return nil }
-        guard let bytes = Base64.decode(cursor), bytes.starts(with: cursorMark),
-            let id = String(validating: bytes.dropFirst(cursorMark.count), as: UTF8.self)
+        guard cursor.utf8.count % 4 == 0, !cursor.utf8.contains(UInt8(ascii: "=")),
+            let bytes = Base64.decode(cursor), bytes.starts(with: cursorMark)
         else { throw .invalidRequest("cursor is malformed.") }
-        return id
+        return Array(bytes.dropFirst(cursorMark.count).reversed().drop { $0 == 0 }.reversed())
     }
 
     private static let cursorMark = Array("after:".utf8)
 
     /// The token that goes on behind `id`.
+    ///
+    /// Zero bytes fill it to whole groups of four characters, so that what is well-formed can be
+    /// said by a pattern in the API's description.
     static func cursor(after id: String) -> String {
-        Base64.encode(cursorMark + Array(id.utf8))
+        var bytes = cursorMark + Array(id.utf8)
+        while bytes.count % 3 != 0 { bytes.append(0) }
+        return Base64.encode(bytes)
     }
 
-    private mutating func page(of account: String, _ request: PageRequest) -> [UInt8] {
+    private mutating func connectionPage(of account: String, _ request: PageRequest) -> [UInt8] {
         guard let held = accounts[account] else { return [] }
         if let ready = held.pages[request] { return ready }
-        let rows = held.connections
-        var start = request.after.map { Self.firstIndex(in: rows, notBefore: $0) } ?? 0
-        if start < rows.count, rows[start].id == request.after { start += 1 }
-        let end = min(rows.count, start + request.limit)
-        var members: [(key: String, value: JSONValue)] = [
-            ("data", .array(rows[start..<end].map(Self.row)))
-        ]
-        if end < rows.count {
-            members.append(("nextCursor", .string(Self.cursor(after: rows[end - 1].id))))
-        }
-        let bytes = JSONValue.object(JSONObject(members)).serialized()
+        let bytes = Self.page(held.connections, request, row: Self.row)
         if held.pages.count >= Self.maximumPages { accounts[account]?.pages = [:] }
         accounts[account]?.pages[request] = bytes
         return bytes
+    }
+
+    private func studioPage(of account: String, _ request: PageRequest) -> [UInt8] {
+        Self.page(accounts[account]?.studios ?? [], request) { studio in
+            ["id": .string(studio.id), "name": .string(studio.name)]
+        }
+    }
+
+    private static func page<Row: Identified>(
+        _ rows: [Row], _ request: PageRequest, row: (Row) -> JSONValue
+    ) -> [UInt8] {
+        var start = 0
+        if let after = request.after {
+            start = firstIndex(in: rows, notBefore: after)
+            if start < rows.count, rows[start].id.utf8.elementsEqual(after) { start += 1 }
+        }
+        let end = min(rows.count, start + request.limit)
+        var members: [(key: String, value: JSONValue)] = [
+            ("data", .array(rows[start..<end].map(row)))
+        ]
+        if end < rows.count {
+            members.append(("nextCursor", .string(cursor(after: rows[end - 1].id))))
+        }
+        return JSONValue.object(JSONObject(members)).serialized()
     }
 
     /// A row as the API shows it.
@@ -176,4 +157,26 @@ extension SandboxState {
         for (key, value) in connection.fields { object[key] = value }
         return .object(object)
     }
+
+    /// The first row whose id is not less than `id`, by bytes.
+    static func firstIndex<Row: Identified>(
+        in rows: [Row], notBefore id: some Sequence<UInt8>
+    ) -> Int {
+        var low = 0
+        var high = rows.count
+        while low < high {
+            let middle = (low + high) / 2
+            if rows[middle].id.utf8.lexicographicallyPrecedes(id) {
+                low = middle + 1
+            } else {
+                high = middle
+            }
+        }
+        return low
+    }
+}
+
+/// What a list holds, in the order of its ids' bytes.
+protocol Identified {
+    var id: String { get }
 }

@@ -9,22 +9,48 @@ struct PublicAPI {
     /// The reply, with `X-Request-Id` on it.
     func answer() -> HTTPServerReply {
         let requestID = echoed ?? state.read { $0.makeRequestID() }
+        do throws(APIFailure) {
+            return try route(requestID)
+        } catch {
+            return failure(error, requestID)
+        }
+    }
+
+    private func route(_ requestID: String) throws(APIFailure) -> HTTPServerReply {
         switch request.path {
         case "/v1/health":
-            guard request.method == "GET" else { return notAllowed(requestID) }
+            guard request.method == "GET" else { return notAllowed("GET, HEAD", requestID) }
             return json(Array(#"{"status":"ok"}"#.utf8), requestID)
-        case "/v1/connections":
-            guard request.method == "GET" else { return notAllowed(requestID) }
-            let now = state.now
-            let answer = state.read { state in
-                state.list(
-                    key: key, limit: request.parameter("limit"),
-                    cursor: request.parameter("cursor"), at: now)
-            }
-            return reply(answer, requestID)
+        case "/v1/openapi.json":
+            guard request.method == "GET" else { return notAllowed("GET, HEAD", requestID) }
+            return json(OpenAPI.document(server: state.read { $0.origin }), requestID)
+        case "/v1/connections": return list(.connections, requestID)
+        case "/v1/studios": return list(.studios, requestID)
+        case "/v1/connections/link":
+            guard request.method == "POST" else { return notAllowed("POST", requestID) }
+            return try link(requestID)
+        case "/v1/connections/manual":
+            guard request.method == "POST" else { return notAllowed("POST", requestID) }
+            return try addManual(requestID)
         default:
-            return failure(.notFound, requestID)
+            // One segment, so that an escaped slash is part of an id and a plain one is not.
+            let parts = request.path.split(separator: "/", omittingEmptySubsequences: false)
+            guard parts.count == 4, parts[1] == "v1", parts[2] == "connections", !parts[3].isEmpty
+            else { throw .notFound }
+            guard request.method == "DELETE" else { return notAllowed("DELETE", requestID) }
+            return try unlink(PercentEncoding.decode(parts[3]), requestID)
         }
+    }
+
+    private func list(_ list: List, _ requestID: String) -> HTTPServerReply {
+        guard request.method == "GET" else { return notAllowed("GET, HEAD", requestID) }
+        let now = state.now
+        let answer = state.read { state in
+            state.list(
+                list, credential, limit: request.parameter("limit"),
+                cursor: request.parameter("cursor"), at: now)
+        }
+        return reply(answer, requestID)
     }
 
     /// The client's own request id, if it is fit for a header.
@@ -36,13 +62,16 @@ struct PublicAPI {
     }
 
     /// The credential: a bearer token, or its alias.
-    private var key: String? {
+    var credential: Credential {
         if let value = request.header("Authorization") {
             let words = value.split(separator: " ", omittingEmptySubsequences: true)
-            guard words.count == 2, words[0].lowercased() == "bearer" else { return nil }
-            return String(words[1])
+            guard words.count == 2, words[0].lowercased() == "bearer" else { return .none }
+            let text = String(words[1])
+            // Three parts, and no key has a dot: the access token of a person.
+            guard text.contains(".") else { return .key(text) }
+            return state.owner(of: text).map(Credential.person) ?? .none
         }
-        return request.header("X-API-Key")
+        return request.header("X-API-Key").map(Credential.key) ?? .none
     }
 
     private func reply(_ answer: ListAnswer, _ requestID: String) -> HTTPServerReply {
@@ -54,69 +83,7 @@ struct PublicAPI {
         }
     }
 
-    private func spoiled(
-        _ fault: SandboxFault, _ page: [UInt8], _ requestID: String
-    ) -> HTTPServerReply {
-        switch fault.kind {
-        case .delay: return json(page, requestID)
-        case .status:
-            let error = APIFailure(
-                status: fault.status, code: fault.code ?? APIFailure.code(of: fault.status),
-                message: "A fault that was injected.",
-                requiredScope: fault.status == 403 ? "connections:read" : nil,
-                retryAfter: fault.retryAfter)
-            return failure(error, requestID)
-        case .proxy:
-            var reply = html("<h1>\(fault.status)</h1>", status: fault.status)
-            if let retryAfter = fault.retryAfter {
-                reply.headers.append(("Retry-After", retryAfter))
-            }
-            return reply
-        case .html: return html("<h1>Welcome</h1>", status: 200)
-        case .garbage: return json(Array(#"{"data":{"rows":[]}}"#.utf8), requestID)
-        case .truncate: return json(page, requestID).truncated(after: page.count / 2)
-        case .reset: return .dropped(reset: true)
-        case .drop: return .dropped()
-        case .empty: return json(Array(#"{"data":[]}"#.utf8), requestID)
-        case .noContent:
-            return HTTPServerReply(status: 204, headers: [("X-Request-Id", requestID)])
-        case .redirect:
-            return HTTPServerReply(
-                status: 302,
-                headers: [("Location", "/v1/elsewhere"), ("X-Request-Id", requestID)])
-        case .cursorLoop, .badRow, .doubleRow:
-            return json(Self.distorted(page, fault.kind), requestID)
-        }
-    }
-
-    /// A page of ours with one thing wrong.
-    private static func distorted(_ page: [UInt8], _ kind: SandboxFault.Kind) -> [UInt8] {
-        let parsed: JSONValue
-        do throws(JSONError) {
-            parsed = try JSONValue(parsing: page)
-        } catch {
-            preconditionFailure("a page of ours is no JSON: \(error)")
-        }
-        guard var object = parsed.objectValue, var rows = object["data"]?.arrayValue
-        else { return page }
-        if kind == .cursorLoop {
-            object["nextCursor"] = .string(SandboxState.cursor(after: ""))
-        } else if kind == .badRow {
-            rows.append(["platform": "youtube", "status": "active"])
-        } else if let last = rows.last {
-            rows.append(last)
-        }
-        object["data"] = .array(rows)
-        return JSONValue.object(object).serialized()
-    }
-
-    private func html(_ text: String, status: Int) -> HTTPServerReply {
-        .text(
-            "<!doctype html><title>\(status)</title>\(text)\n", status: status,
-            contentType: "text/html")
-    }
-
-    private func json(
+    func json(
         _ body: [UInt8], _ requestID: String, status: Int = 200
     ) -> HTTPServerReply {
         HTTPServerReply(
@@ -125,7 +92,7 @@ struct PublicAPI {
         )
     }
 
-    private func failure(_ error: APIFailure, _ requestID: String) -> HTTPServerReply {
+    func failure(_ error: APIFailure, _ requestID: String) -> HTTPServerReply {
         var members: [(key: String, value: JSONValue)] = [
             ("code", .string(error.code)), ("message", .string(error.message)),
             ("requestId", .string(requestID)),
@@ -136,13 +103,14 @@ struct PublicAPI {
         if let retryAfter = error.retryAfter {
             reply.headers.append(("Retry-After", retryAfter))
         }
+        if error.status == 401 { reply.headers.append(("WWW-Authenticate", "Bearer")) }
         return reply
     }
 
-    private func notAllowed(_ requestID: String) -> HTTPServerReply {
+    private func notAllowed(_ methods: String, _ requestID: String) -> HTTPServerReply {
         var reply = failure(
             .invalidRequest("This method is not allowed here.", status: 405), requestID)
-        reply.headers.append(("Allow", "GET, HEAD"))
+        reply.headers.append(("Allow", methods))
         return reply
     }
 }

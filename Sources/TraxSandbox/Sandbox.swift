@@ -2,8 +2,8 @@ internal import HTTPServer
 
 /// A stand-in for the TRaX Developer API on this machine, with strings to pull.
 ///
-/// It serves `/v1/health` and `/v1/connections` as the vendor describes them, and a control API
-/// under `/sandbox`, described by `GET /sandbox`. Its keys open nothing else; there is no access
+/// It serves what the vendor describes under `/v1`, told exactly by `GET /v1/openapi.json`, and a
+/// control API under `/sandbox`, described by `GET /sandbox`. Its keys open nothing else; there is no access
 /// control on the control API, so listen on loopback.
 public final class Sandbox: Sendable {
     /// The world that is served; changes show in the next answer.
@@ -19,9 +19,11 @@ public final class Sandbox: Sendable {
     ///   - host: an IP literal or `localhost`.
     ///   - port: 0 takes a free one.
     ///   - state: what is there at first.
+    ///   - appSchemes: to which apps the page at the end of a link offers to return.
     /// - Throws: `SandboxError` of kind `cannotListen`, whose reason says what to do.
     public init(
-        host: String = "127.0.0.1", port: UInt16 = 7081, state: SandboxState = SandboxState()
+        host: String = "127.0.0.1", port: UInt16 = 7081, state: SandboxState = SandboxState(),
+        appSchemes: AppSchemes = AppSchemes.none
     ) throws(SandboxError) {
         let shared = SharedState(state)
         do throws(HTTPServerError) {
@@ -36,6 +38,12 @@ public final class Sandbox: Sendable {
         self.state = shared
         self.port = server.port
         self.host = host
+        let origin = url
+        shared.read { state in
+            state.deployment.origin = origin
+            state.deployment.connectSecret = Token.make()
+            state.deployment.appSchemes = appSchemes
+        }
     }
 
     /// The base URL, such as `http://127.0.0.1:7081`.
@@ -49,12 +57,29 @@ public final class Sandbox: Sendable {
     private static func answer(
         _ request: HTTPServerRequest, _ state: SharedState
     ) -> HTTPServerReply {
-        let isControl = request.path == "/sandbox" || request.path.hasPrefix("/sandbox/")
-        let reply =
-            isControl
-            ? ControlAPI(request: request, state: state).answer()
-            : PublicAPI(request: request, state: state).answer()
-        if !isControl { state.read { $0.count(reply) } }
+        // First what is asked thousands of times a second.
+        if request.path.hasPrefix("/v1/") { return publicAnswer(request, state) }
+        let path = request.path.split(separator: "/")
+        switch path.first {
+        case "sandbox": return ControlAPI(request: request, state: state).answer()
+        case "oauth" where path.count > 1 && path[1] != "v2":
+            return ConnectSite(request: request, state: state).answer()
+        case "platforms" where path.count == 3:
+            if let site = PlatformSite(request, state, platform: String(path[1])) {
+                return site.answer(String(path[2]))
+            }
+        case "oauth", "oidc", ".well-known", "ui":
+            if let reply = IdentitySite(request, state).answer() { return reply }
+        case nil, .some: break
+        }
+        return publicAnswer(request, state)
+    }
+
+    private static func publicAnswer(
+        _ request: HTTPServerRequest, _ state: SharedState
+    ) -> HTTPServerReply {
+        let reply = PublicAPI(request: request, state: state).answer()
+        state.read { $0.count(reply) }
         return reply
     }
 }

@@ -6,18 +6,43 @@ public import JSON
 /// A value without clock, randomness of its own or input and output: the same calls after the same
 /// seed give the same ids, keys and answers. `Sandbox` serves one over HTTP.
 ///
-/// Limits: 1,000,000 accounts, 20,000 connections and 100 keys an account, 1,000 faults.
+/// Limits: 1,000,000 accounts; 20,000 connections, 1,000 studios and 100 keys an account; 1,000
+/// faults.
 public struct SandboxState: Sendable {
     /// One platform connection: its id, and the other members of its row as they are served.
-    struct Connection: Sendable {
+    struct Connection: Sendable, Identified {
         let id: String
         var fields: JSONObject
+        /// Who consented, as the platform knows them; nil where nobody did.
+        var person: String?
+        /// Whether a link without `reconnectConnectionId` has taken its place: what streams to it
+        /// is still listed and fails at go-live.
+        var isOrphaned = false
+    }
+
+    /// What stays through a reset.
+    struct Deployment: Sendable {
+        /// Where the sandbox is reached, such as `http://127.0.0.1:7081`.
+        var origin = ""
+        /// What trax-connect shows to the platforms' token endpoints.
+        var connectSecret = ""
+        var appSchemes = AppSchemes.none
+    }
+
+    /// A place to stream from; nothing but a name here.
+    struct Studio: Sendable, Identified {
+        let id: String
+        let name: String
     }
 
     struct Account: Sendable {
         /// By id, ascending by bytes.
         var connections: [Connection] = []
         var keys: [String] = []
+        /// By id, ascending by bytes.
+        var studios: [Studio] = []
+        /// The bucket of the owner's own requests, from the first on.
+        var bucket: TokenBucket?
         /// Pages that were served since the last change, by limit and cursor.
         var pages: [PageRequest: [UInt8]] = [:]
     }
@@ -31,18 +56,26 @@ public struct SandboxState: Sendable {
 
     struct PageRequest: Hashable, Sendable {
         let limit: Int
-        let after: String?
+        let after: [UInt8]?
     }
 
     /// The scopes of a key that names none.
-    public static let defaultScopes = ["connections:read", "connections:write"]
+    public static let defaultScopes = ["connections:read", "connections:write", "studios:read"]
     static let maximumAccounts = 1_000_000
     static let maximumConnections = 20_000
     static let maximumKeys = 100
+    static let maximumStudios = 1000
     static let maximumFaults = 1000
 
     /// The rate of every key; a change holds from the next request on.
     public var rate: SandboxRate
+    /// Whether what changes something under `/v1` is not refused with 503 `write_disabled`.
+    public var writesEnabled = true
+    var deployment = Deployment()
+    var links = Links()
+    var browsers = Browsers()
+    var identity = Identity()
+    var play: ScenarioPlay?
     var accounts: [String: Account] = [:]
     var accountOrder: [String] = []
     var keys: [String: Key] = [:]
@@ -78,7 +111,23 @@ public struct SandboxState: Sendable {
         }
         accounts[id] = Account()
         accountOrder.append(id)
-        return try createKey(for: id, scopes: scopes, at: now)
+        let key = try createKey(for: id, scopes: scopes, at: now)
+        _ = try addStudio(to: id, name: "Studio of \(id)")
+        return key
+    }
+
+    /// Adds a studio; its id is returned.
+    public mutating func addStudio(
+        to account: String, name: String
+    ) throws(SandboxError) -> String {
+        guard try existing(account).studios.count < Self.maximumStudios else {
+            throw SandboxError(.full, "Account \(account) has 1,000 studios already.")
+        }
+        let studio = Studio(id: "studio_" + numbers.hex16(), name: name)
+        let index = Self.firstIndex(
+            in: accounts[account]?.studios ?? [], notBefore: studio.id.utf8)
+        accounts[account]?.studios.insert(studio, at: index)
+        return studio.id
     }
 
     /// Forgets an account with its keys, connections and faults.
@@ -225,6 +274,20 @@ public struct SandboxState: Sendable {
 
     // MARK: - Inner means
 
+    /// Numbers of their own for something that draws at its own times.
+    mutating func split() -> SeededNumbers { SeededNumbers(seed: numbers.next()) }
+
+    var origin: String { deployment.origin }
+
+    /// Notes what no row shows.
+    mutating func mark(
+        _ id: String, of account: String, person: String?, isOrphaned: Bool
+    ) throws(SandboxError) {
+        let index = try existing(id, of: account)
+        accounts[account]?.connections[index].person = person
+        accounts[account]?.connections[index].isOrphaned = isOrphaned
+    }
+
     /// A request id as the gateway makes one.
     mutating func makeRequestID() -> String { "req_" + numbers.hex16() }
 
@@ -247,23 +310,8 @@ public struct SandboxState: Sendable {
     /// Where a connection is in its account, or would be.
     private func position(of id: String, in account: String) -> (index: Int, exists: Bool) {
         guard let rows = accounts[account]?.connections else { return (0, false) }
-        let index = Self.firstIndex(in: rows, notBefore: id)
+        let index = Self.firstIndex(in: rows, notBefore: id.utf8)
         return (index, index < rows.count && rows[index].id.utf8.elementsEqual(id.utf8))
-    }
-
-    /// The first row whose id is not less than `id`, by bytes.
-    static func firstIndex(in rows: [Connection], notBefore id: String) -> Int {
-        var low = 0
-        var high = rows.count
-        while low < high {
-            let middle = (low + high) / 2
-            if rows[middle].id.utf8.lexicographicallyPrecedes(id.utf8) {
-                low = middle + 1
-            } else {
-                high = middle
-            }
-        }
-        return low
     }
 
     private static func isAccountByte(_ byte: UInt8) -> Bool {

@@ -7,6 +7,7 @@ internal import Threading
 /// done with `change` too.
 public final class SharedState: Sendable {
     private let state: Lock<SandboxState>
+    let signer = TokenSigner()
     private let start = ContinuousClock.now
 
     init(_ state: SandboxState) {
@@ -88,6 +89,20 @@ public final class SharedState: Sendable {
 
     /// The clock of the rate buckets.
     var now: Duration { start.duration(to: .now) }
+
+    /// Does what the API can refuse.
+    func attempt<Result>(
+        _ body: (inout SandboxState) throws(APIFailure) -> Result
+    ) throws(APIFailure) -> Result {
+        try state.withLock(body)
+    }
+
+    /// Does what the identity provider can refuse.
+    func exchange<Result>(
+        _ body: (inout SandboxState) throws(IdentityFailure) -> Result
+    ) throws(IdentityFailure) -> Result {
+        try state.withLock(body)
+    }
 
     /// Reads, or changes what cannot go wrong.
     func read<Result>(_ body: (inout SandboxState) -> Result) -> Result {

@@ -7,8 +7,11 @@ final class SandboxClient {
     let sandbox: Sandbox
     private let client: HTTPClient
 
-    init(_ state: SandboxState = SandboxState()) throws {
-        sandbox = try Sandbox(port: 0, state: state)
+    init(
+        _ state: SandboxState = SandboxState(), schemes environment: [String: String] = [:]
+    ) throws {
+        sandbox = try Sandbox(
+            port: 0, state: state, appSchemes: AppSchemes { environment[$0] })
         client = try HTTPClient()
     }
 
@@ -26,6 +29,28 @@ final class SandboxClient {
             HTTPRequest(
                 method, url: sandbox.url + path, headers: credential + headers,
                 body: body?.serialized(), timeout: .seconds(20)))
+    }
+
+    /// Sends one request with any body, and keeps every header of the answer.
+    func plain(
+        _ method: String, _ path: String, headers: [(name: String, value: String)] = [],
+        body: String? = nil
+    ) throws -> Answer {
+        try PlainHTTP.send(method, port: sandbox.port, path, headers: headers, body: body)
+    }
+
+    /// Asks for a link that must be given.
+    func link(_ key: String, _ body: JSONValue) throws -> (url: String, state: String) {
+        let response = try send(.post, "/v1/connections/link", key: key, body: body)
+        guard let url = try response.json["authorizationUrl"]?.stringValue,
+            let state = try response.json["state"]?.stringValue
+        else { throw Refused(status: response.status, body: response.text) }
+        return (url, state)
+    }
+
+    /// The rows of a list.
+    func rows(_ key: String) throws -> [JSONValue] {
+        try list(key).json["data"]?.arrayValue ?? []
     }
 
     /// Reads a list with a query such as `?limit=2`.
@@ -50,7 +75,9 @@ final class SandboxClient {
     }
 }
 
-extension HTTPResponse {
+extension HTTPResponse: Answered {}
+
+extension Answered {
     var text: String { String(decoding: body, as: UTF8.self) }
 
     var json: JSONValue {

@@ -1,0 +1,160 @@
+internal import Crypto
+internal import Glibc
+internal import HTTPServer
+
+/// An error of the identity provider (RFC 6749, 4.1.2.1 and 5.2).
+struct IdentityFailure: Error, Equatable {
+    let code: String
+    let description: String
+    var status = 400
+
+    init(_ code: String, _ description: String, status: Int = 400) {
+        self.code = code
+        self.description = description
+        self.status = status
+    }
+
+    static let badGrant = IdentityFailure(
+        "invalid_grant", "The grant is not good, or not any more.")
+}
+
+/// What the identity provider holds: its clients, codes under way, and the people signed in.
+struct Identity: Sendable {
+    /// A code, good once.
+    struct Code: Sendable {
+        let account: String
+        let client: String
+        let redirectURI: String
+        let challenge: String
+        let scopes: [String]
+        let nonce: String?
+        let expires: Duration
+        /// What it was redeemed for; a second redeeming ends that.
+        var family: String?
+        var isUsed = false
+    }
+
+    /// All refresh tokens that come from one signing in; only the last is good.
+    struct Family: Sendable {
+        let account: String
+        let client: String
+        let scopes: [String]
+        let nonce: String?
+        /// Named in the id token, so that logging out can say which; no secret.
+        let session: String
+        /// The end of the only good refresh token, hashed.
+        var current: [UInt8]
+    }
+
+    /// How long an access token is good.
+    var accessLifetime = Duration.seconds(3600)
+    /// Return addresses by client.
+    ///
+    /// `trax-relay` is the relay's own, the number the guides' app.
+    var clients: [String: [String]] = [
+        "trax-relay": ["/callback", "/oauth/callback", "/"].flatMap {
+            ["http://127.0.0.1\($0)", "http://[::1]\($0)"]
+        },
+        "385862192278274086": ["live.traxstreaming.ios://oauth/callback"],
+    ]
+    var codes: [String: Code] = [:]
+    /// By a name that is the beginning of each of its refresh tokens.
+    var families: [String: Family] = [:]
+
+    static let maximum = 100_000
+    static let codeLifetime = Duration.seconds(60)
+
+    /// Whether a client may be answered at an address: one of its own exactly, but that the port of
+    /// an address on the loopback interface is free (RFC 8252, 7.3).
+    func allows(_ address: String, for client: String) -> Bool {
+        (clients[client] ?? []).contains { own in
+            if own.utf8.elementsEqual(address.utf8) { return true }
+            for host in ["http://127.0.0.1", "http://[::1]"] where own.hasPrefix(host + "/") {
+                guard address.hasPrefix(host + ":") else { continue }
+                let rest = address.dropFirst(host.count + 1)
+                let port = rest.prefix { $0 != "/" }
+                guard (1...5).contains(port.utf8.count),
+                    port.utf8.allSatisfy({ (48...57).contains($0) }), UInt16(port) != nil,
+                    rest.dropFirst(port.count).utf8.elementsEqual(own.dropFirst(host.count).utf8)
+                else { continue }
+                return true
+            }
+            return false
+        }
+    }
+
+    mutating func add(_ code: Code, _ text: String, at now: Duration) {
+        if codes.count >= Self.maximum { codes = codes.filter { $0.value.expires > now } }
+        if codes.count < Self.maximum { codes[text] = code }
+    }
+
+    /// Redeems a code for a family, whose name is `fresh`.
+    ///
+    /// The code is over with the first try; the second ends what the first has given (RFC 6749,
+    /// 4.1.2).
+    mutating func redeem(
+        _ text: String, client: String, redirectURI: String, verifier: String, fresh: String,
+        session: String, at now: Duration
+    ) throws(IdentityFailure) -> Family {
+        guard let code = codes[text] else { throw .badGrant }
+        guard !code.isUsed else {
+            if let family = code.family { families[family] = nil }
+            throw .badGrant
+        }
+        codes[text]?.isUsed = true
+        guard code.expires > now, code.client == client, code.redirectURI == redirectURI,
+            Self.isVerifier(verifier),
+            ConstantTime.equal(
+                Array(Token.challenge(of: verifier).utf8), Array(code.challenge.utf8))
+        else { throw .badGrant }
+        guard families.count < Self.maximum else {
+            throw IdentityFailure("temporarily_unavailable", "Too many sessions.", status: 503)
+        }
+        let family = Family(
+            account: code.account, client: client, scopes: code.scopes, nonce: code.nonce,
+            session: session, current: [])
+        codes[text]?.family = fresh
+        families[fresh] = family
+        return family
+    }
+
+    /// The next refresh token of a family, whose end is `secret`; those before are good no more.
+    mutating func rotate(_ family: String, secret: String) -> String {
+        families[family]?.current = SHA256.hash(secret)
+        return "\(family).\(secret)"
+    }
+
+    /// The family of a refresh token; one that was good before ends the whole family.
+    mutating func family(
+        of token: String, client: String
+    ) throws(IdentityFailure) -> (name: String, family: Family) {
+        let parts = token.split(separator: ".", omittingEmptySubsequences: false)
+        guard parts.count == 2, let family = families[String(parts[0])], family.client == client
+        else { throw .badGrant }
+        guard ConstantTime.equal(SHA256.hash(String(parts[1])), family.current) else {
+            families[String(parts[0])] = nil
+            throw .badGrant
+        }
+        return (String(parts[0]), family)
+    }
+
+    /// RFC 7636, 4.1.
+    static func isVerifier(_ text: String) -> Bool {
+        (43...128).contains(text.utf8.count) && text.utf8.allSatisfy(isUnreserved)
+    }
+
+    private static func isUnreserved(_ byte: UInt8) -> Bool {
+        switch byte {
+        case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+            UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "-"), UInt8(ascii: "."),
+            UInt8(ascii: "_"), UInt8(ascii: "~"):
+            true
+        default: false
+        }
+    }
+}
+
+/// Seconds since 1970, for the times in tokens.
+enum WallClock {
+    static var seconds: Int { time(nil) }
+}
