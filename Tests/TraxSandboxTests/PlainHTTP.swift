@@ -55,7 +55,7 @@ enum PlainHTTP {
         }
         guard code == 0 else { throw Failure(what: "not connected") }
         guard
-            unsafe Glibc.send(socket, request, request.count, Int32(MSG_NOSIGNAL.rawValue))
+            unsafe Glibc.send(socket, request, request.count, Int32(MSG_NOSIGNAL))
                 == request.count
         else { throw Failure(what: "not sent") }
         var answer: [UInt8] = []

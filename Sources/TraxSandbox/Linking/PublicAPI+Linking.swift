@@ -5,6 +5,7 @@ internal import JSON
 extension PublicAPI {
     func link(_ requestID: String) throws(APIFailure) -> HTTPServerReply {
         let now = state.now
+        let credential = credential
         let fresh = Token.make()
         let verifier = Token.make()
         let url = try state.attempt { (state) throws(APIFailure) in
@@ -19,6 +20,7 @@ extension PublicAPI {
 
     func addManual(_ requestID: String) throws(APIFailure) -> HTTPServerReply {
         let now = state.now
+        let credential = credential
         let row = try state.attempt { (state) throws(APIFailure) in
             let account = try state.admit(credential, .writeConnections, writes: true, at: now)
             let request = try ManualRequest(try object())
@@ -36,6 +38,7 @@ extension PublicAPI {
 
     func unlink(_ id: String?, _ requestID: String) throws(APIFailure) -> HTTPServerReply {
         let now = state.now
+        let credential = credential
         try state.attempt { (state) throws(APIFailure) in
             let account = try state.admit(credential, .writeConnections, writes: true, at: now)
             guard let id else { throw .notFound }

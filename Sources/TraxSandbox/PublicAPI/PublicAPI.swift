@@ -45,6 +45,7 @@ struct PublicAPI {
     private func list(_ list: List, _ requestID: String) -> HTTPServerReply {
         guard request.method == "GET" else { return notAllowed("GET, HEAD", requestID) }
         let now = state.now
+        let credential = credential
         let answer = state.read { state in
             state.list(
                 list, credential, limit: request.parameter("limit"),
@@ -62,6 +63,8 @@ struct PublicAPI {
     }
 
     /// The credential: a bearer token, or its alias.
+    ///
+    /// Never to be asked for within `state.read`: a person's token is judged with the world's help.
     var credential: Credential {
         if let value = request.header("Authorization") {
             let words = value.split(separator: " ", omittingEmptySubsequences: true)
