@@ -53,7 +53,7 @@ public struct HTTPServerRequest: Sendable, CustomStringConvertible, CustomReflec
         query.first { $0.name == name }?.value
     }
 
-    /// The pairs of a body that is a form, in order, decoded; none where it says it is something else.
+    /// The pairs of a body that is a form, in order, decoded; none of any other body.
     ///
     /// `application/x-www-form-urlencoded` of the URL standard, 5.1; a malformed escape stays as it
     /// is, bytes that are no UTF-8 are replaced.

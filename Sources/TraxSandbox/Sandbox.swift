@@ -3,8 +3,8 @@ internal import HTTPServer
 /// A stand-in for the TRaX Developer API on this machine, with strings to pull.
 ///
 /// It serves what the vendor describes under `/v1`, told exactly by `GET /v1/openapi.json`, and a
-/// control API under `/sandbox`, described by `GET /sandbox`. Its keys open nothing else; there is no access
-/// control on the control API, so listen on loopback.
+/// control API under `/sandbox`, described by `GET /sandbox`. Its keys open
+/// nothing else; there is no access control on the control API, so listen on loopback.
 public final class Sandbox: Sendable {
     /// The world that is served; changes show in the next answer.
     public let state: SharedState

@@ -1,4 +1,4 @@
-"""The sandbox from outside: its description, judged by others' tools, and the guides' own checklist by curl's rules."""
+"""The sandbox from outside: its description, judged by others' tools, and the guides' checklist."""
 import contextlib
 import json
 import pathlib
@@ -69,7 +69,8 @@ def test_a_property_based_tester_finds_no_violation(sandbox, tmp_path):
     key = sandbox.control("POST", "/accounts", {"account": "a", "connections": 60})["apiKey"]
     sandbox.control("PUT", "/rate", {"perSecond": 1_000_000, "burst": 1_000_000})
     done = subprocess.run(
-        [tool("schemathesis"), "run", sandbox.url + "/v1/openapi.json", "--seed", "20261130", "-n", "40",
+        [tool("schemathesis"), "run", sandbox.url + "/v1/openapi.json", "--seed", "20261130",
+         "-n", "40",
          "-H", f"Authorization: Bearer {key}"],
         cwd=tmp_path, capture_output=True, text=True, timeout=360)
     assert done.returncode == 0, done.stdout[-6000:] + done.stderr[-2000:]
@@ -94,13 +95,16 @@ def test_the_guides_checklist_step_by_step(sandbox):
     query = urllib.parse.parse_qs(parts.query)
     assert query["code_challenge_method"] == ["S256"] and query["state"] == [link["state"]]
 
-    # Cancel at the consent screen: a browser lands on the error page, curl gets the JSON it always got.
+    # Cancelled: a browser lands on the error page, curl gets the JSON it always got.
     state = link["state"]
     path = f"/oauth/kick/callback?error=access_denied&state={state}"
     status, headers, _ = sandbox.call("GET", path, headers={"Accept": "text/html"})
-    assert status == 302 and headers["Location"].startswith(sandbox.url + "/oauth/return?error=access_denied")
-    _, headers, text = sandbox.call("GET", headers["Location"][len(sandbox.url):], headers={"Accept": "*/*"})
-    assert headers["Content-Type"].startswith("text/html") and "access_denied" in text and "<script" not in text
+    place = headers["Location"]
+    assert status == 302
+    assert place.startswith(sandbox.url + "/oauth/return?error=access_denied")
+    _, headers, text = sandbox.call("GET", place[len(sandbox.url):], headers={"Accept": "*/*"})
+    assert headers["Content-Type"].startswith("text/html")
+    assert "access_denied" in text and "<script" not in text
     link = json.loads(sandbox.call("POST", "/v1/connections/link", {"platform": "kick"}, key)[2])
     path = f"/oauth/kick/callback?error=access_denied&state={link['state']}"
     status, _, text = sandbox.call("GET", path, headers={"Accept": "*/*"})
@@ -120,7 +124,7 @@ def test_the_guides_checklist_step_by_step(sandbox):
 def test_the_apps_scheme_comes_from_the_environment(program, tmp_path):
     made = Sandbox(program, tmp_path, OAUTH_RETURN_APP_SCHEME_IOS="live.traxstreaming.ios")
     try:
-        agent = {"User-Agent": "Mozilla/5.0 (iPhone; CPU iPhone OS 18_0 like Mac OS X) Safari/604.1"}
+        agent = {"User-Agent": "Mozilla/5.0 (iPhone; CPU iPhone OS 18_0) Safari/604.1"}
         _, _, text = made.call("GET", "/oauth/return?connected=youtube", headers=agent)
         assert 'href="live.traxstreaming.ios://oauth/linked?connected=youtube"' in text
         _, _, text = made.call("GET", "/oauth/return?connected=youtube")

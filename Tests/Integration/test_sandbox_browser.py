@@ -1,4 +1,4 @@
-"""Linking and signing in with a real browser, where one is installed: Debian's chromium and chromium-driver."""
+"""Linking and signing in with a real browser: Debian's chromium and chromium-driver, if there."""
 import http.server
 import json
 import shutil
@@ -13,7 +13,8 @@ webdriver = pytest.importorskip("selenium.webdriver")
 pytestmark = [
     pytest.mark.timeout(180),
     pytest.mark.skipif(
-        not (shutil.which("chromium") and shutil.which("chromedriver")), reason="no chromium with its driver"),
+        not (shutil.which("chromium") and shutil.which("chromedriver")),
+        reason="no chromium with its driver"),
 ]
 
 
@@ -21,8 +22,8 @@ pytestmark = [
 def browser(tmp_path):
     options = webdriver.ChromeOptions()
     options.binary_location = shutil.which("chromium")
-    for argument in ("--headless=new", "--no-sandbox", "--disable-gpu", f"--user-data-dir={tmp_path}/profile",
-                     "--disable-background-networking", "--no-first-run",
+    for argument in ("--headless=new", "--no-sandbox", "--disable-gpu",
+                     f"--user-data-dir={tmp_path}/profile", "--disable-background-networking", "--no-first-run",
                      "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1"):
         options.add_argument(argument)
     service = webdriver.ChromeService(executable_path=shutil.which("chromedriver"))
@@ -49,7 +50,8 @@ def press(browser, text):
 
 def no_violation(browser):
     """What the page's own policy refused, or a script that ran, would be in the log."""
-    assert [entry for entry in browser.get_log("browser") if "Content Security" in entry["message"]] == []
+    log = browser.get_log("browser")
+    assert [entry for entry in log if "Content Security" in entry["message"]] == []
 
 
 def test_a_person_links_denies_and_repairs(browser, sandbox):
@@ -99,19 +101,22 @@ def test_a_person_signs_in_on_the_loopback_interface(browser, sandbox):
     threading.Thread(target=server.serve_forever, daemon=True).start()
     redirect = f"http://127.0.0.1:{server.server_port}/callback"
     browser.get(sandbox.url + "/oauth/v2/authorize?" + urllib.parse.urlencode({
-        "response_type": "code", "client_id": "trax-relay", "redirect_uri": redirect, "scope": "openid",
+        "response_type": "code", "client_id": "trax-relay", "redirect_uri": redirect,
+        "scope": "openid",
         "code_challenge": "a" * 43, "code_challenge_method": "S256", "state": "x&y"}))
     assert "Sign in to TRaX" in browser.title
     browser.find_element("name", "account").send_keys("a")
     press(browser, "Sign in")
     assert browser.title == "done"
     server.shutdown()
-    query = urllib.parse.parse_qs(urllib.parse.urlsplit(next(p for p in seen if "callback" in p)).query)
+    place = next(path for path in seen if "callback" in path)
+    query = urllib.parse.parse_qs(urllib.parse.urlsplit(place).query)
     assert query["state"] == ["x&y"] and query["iss"] == [sandbox.url] and query["code"]
 
 
 def test_markup_in_the_address_of_the_page_does_nothing(browser, sandbox):
-    for words in ("connected=<script>document.title='hit'</script>", "error=<img src=x onerror=\"document.title='hit'\">",
+    for words in ("connected=<script>document.title='hit'</script>",
+                  "error=<img src=x onerror=\"document.title='hit'\">",
                   "error=x&error_provider='><svg onload=document.title='hit'>"):
         browser.get(f"{sandbox.url}/oauth/return?{words}")
         assert "not connected" in browser.title

@@ -193,7 +193,7 @@ import TraxSandbox
         let browser = BrowserSession(client)
         for agent in [
             "Mozilla/5.0 (Linux; Android 14; Pixel 8; wv) AppleWebKit/537.36 Chrome/150 Mobile",
-            "Mozilla/5.0 (iPhone; CPU iPhone OS 18_0 like Mac OS X) AppleWebKit/605.1.15 Mobile/15E148",
+            "Mozilla/5.0 (iPhone; CPU iPhone OS 18_0 like Mac OS X) AppleWebKit/605.1 Mobile/15E",
         ] {
             browser.agent = agent
             let refused = try browser.get(link.url)

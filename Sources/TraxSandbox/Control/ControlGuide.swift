@@ -22,7 +22,7 @@ enum ControlGuide {
         DELETE /sandbox/accounts/ID/connections/ROW
 
         GET    /sandbox/links                        attempts to link, with their states
-        POST   /sandbox/links/STATE                  {"decision":"allow","scopes":[...],"person":...}
+        POST   /sandbox/links/STATE                  {"decision":"allow","scopes":[…],"person":…}
                                                      or "deny": what a person would do in a browser
         PUT    /sandbox/linking                      {"attemptSeconds":600,"rowState":true}
 

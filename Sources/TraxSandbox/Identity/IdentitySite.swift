@@ -13,7 +13,7 @@ struct SignInQuestion: Sendable {
     let hint: String
 }
 
-/// The identity provider: discovery, the addresses under `/oauth/v2` and `/oidc/v1`, the login page.
+/// The identity provider: discovery, `/oauth/v2`, `/oidc/v1` and the login page.
 struct IdentitySite {
     let request: HTTPServerRequest
     let state: SharedState

@@ -97,7 +97,8 @@ struct PlatformSite {
                     <p>This is the sandbox's \(name); any name will do.</p>
                     <form method="post" action="/platforms/\(platform.id)/signin">
                     \(HTML.hidden("ticket", ticket))
-                    <label>Name <input name="person" value="streamer" maxlength="64" required></label>
+                    <label>Name
+                    <input name="person" value="streamer" maxlength="64" required></label>
                     <button type="submit">Sign in</button>
                     </form>
                     """, hasForm: true
@@ -162,7 +163,8 @@ struct PlatformSite {
             return Page(
                 title: "Nothing is decided yet",
                 body: "<p>TRaX waits for a while.</p>"
-                    + #"<p><a class="control" href="\#(HTML.escape(again))">Back to the question</a>"#
+                    + #"<p><a class="control" href="\#(HTML.escape(again))">"#
+                    + "Back to the question</a>"
                     + "</p>"
             ).reply
         default: return refusal("No decision was sent.")
