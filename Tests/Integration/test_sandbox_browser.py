@@ -23,7 +23,8 @@ def browser(tmp_path):
     options = webdriver.ChromeOptions()
     options.binary_location = shutil.which("chromium")
     for argument in ("--headless=new", "--no-sandbox", "--disable-gpu",
-                     f"--user-data-dir={tmp_path}/profile", "--disable-background-networking", "--no-first-run",
+                     f"--user-data-dir={tmp_path}/profile", "--no-first-run",
+                     "--disable-background-networking",
                      "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1"):
         options.add_argument(argument)
     service = webdriver.ChromeService(executable_path=shutil.which("chromedriver"))

@@ -12,11 +12,11 @@ extension OpenAPI {
           "summary": "Ask for the address at which a person consents to a link.",
           "description": "Needs the scope connections:write. Open authorizationUrl in the \#
         system's browser, never in an embedded web view; then read the list. With \#
-        reconnectConnectionId the row is repaired in place; without it a second row appears, and destinations bound to the \#
-        old one are orphaned.",
+        reconnectConnectionId the row is repaired in place; without it a second row appears, \#
+        and destinations bound to the old one are orphaned.",
           "x-sandbox-choice": "200 as the status; that trovo, which is known and has no \#
-        credentials, is left out of the platforms here and answered with 400; 404 for a row to repair that is \#
-        not there.",
+        credentials, is left out of the platforms here and answered with 400; 404 for a row to \#
+        repair that is not there.",
           "requestBody": {"required": true, "content": {"application/json": {
             "schema": {"$ref": "#/components/schemas/LinkRequest"}}}},
           "responses": {

@@ -53,8 +53,8 @@ struct Page {
         main{max-width:28rem;margin:3rem auto;padding:1.5rem;background:#fff;border-radius:.5rem}\
         h1{font-size:1.25rem;margin-top:0}label{display:block;margin:.5rem 0}\
         button,.control{font:inherit;display:inline-block;margin:.5rem .5rem 0 0;\
-        padding:.5rem 1rem;border:1px solid #1c1c1a;border-radius:.25rem;background:#fff;color:inherit;\
-        text-decoration:none}code{word-break:break-all}
+        padding:.5rem 1rem;border:1px solid #1c1c1a;border-radius:.25rem;background:#fff;\
+        color:inherit;text-decoration:none}code{word-break:break-all}
         """
 
     private static let styleSource =
