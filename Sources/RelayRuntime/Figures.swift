@@ -54,10 +54,10 @@ public struct PollFigures: Sendable {
     /// Since when an account neither paused nor blind is due without a sealed walk of any; nil:
     /// none.
     public var dueSince: Instant?
-    /// Whether every account has ended a walk since the start.
-    public var isFirstRoundOver = false
     /// Accounts that have not ended a walk since the start.
     public var firstRoundLeft = 0
+    /// Whether every account has ended a walk since the start.
+    public var isFirstRoundOver: Bool { firstRoundLeft == 0 }
     /// How often an account is walked that asks for nothing of its own.
     public var cycle: Duration = .zero
     /// Whether the budget suffices for `slowest`.

@@ -133,7 +133,6 @@ extension PollLoop {
         }
         accounts[slot]?.isInFirstRound = true
         figures.firstRoundLeft += 1
-        figures.isFirstRoundOver = false
         if account.isBlind { figures.blind += 1 }
         admitToFleet(slot)
         schedule.admit(slot, phase: phase, interval: account.interval, now: now)
@@ -221,7 +220,6 @@ extension PollLoop {
         guard accounts[slot]?.isInFirstRound == true else { return }
         accounts[slot]?.isInFirstRound = false
         figures.firstRoundLeft -= 1
-        figures.isFirstRoundOver = figures.firstRoundLeft == 0
     }
 
     /// The journal has forgotten the account; its slot is free, unless it was added again

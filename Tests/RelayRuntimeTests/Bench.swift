@@ -42,35 +42,53 @@ final class Bench {
     let world = World()
     let register: FakeRegister
     let journal: FakeJournal
-    let transport: ManualTransport
-    let queue = JudgeQueue()
-    let loop: PollLoop
-    let judge: Judge
-    private(set) var lines: Lock<[String]> = Lock([])
+    private(set) var queue = JudgeQueue()
+    private(set) var loop: PollLoop
+    private(set) var judge: Judge
+    private(set) var transport: ManualTransport
+    private let settings: RelaySettings
+    private let random: Lock<SeededRandom>
     private var epochs = EpochSource(last: 0)
     private var postponed: [JudgeJob] = []
 
     init(seed: UInt64 = 1, places: Int = 8, once: Int? = nil, limits: WalkLimits = WalkLimits()) {
         register = FakeRegister()
         journal = FakeJournal(register)
-        transport = ManualTransport(places: places)
-        let settings = RelaySettings(
+        settings = RelaySettings(
             name: "bench", detection: Detection(),
             schedule: ScheduleRules(
                 budget: 1e9, perAccount: 1e9, fastest: .zero, slowest: .nanoseconds(1),
                 places: places),
             limits: limits, requestTimeout: .seconds(100), walkTimeout: .seconds(1000))
+        random = Lock(SeededRandom(seed: seed))
+        transport = ManualTransport(places: places)
+        (loop, judge) = Self.make(settings, transport, queue, journal, random)
+        loop.once = once.map { OnceRound(total: $0) }
+    }
+
+    private static func make(
+        _ settings: RelaySettings, _ transport: ManualTransport, _ queue: JudgeQueue,
+        _ journal: FakeJournal, _ random: Lock<SeededRandom>
+    ) -> (PollLoop, Judge) {
         let clock = RelayClock()
-        let lines = lines
-        let log = RelayLog { line in lines.withLock { $0.append(line) } }
-        let random = Lock(SeededRandom(seed: seed))
-        loop = PollLoop(
+        let log = RelayLog { _ in }
+        let loop = PollLoop(
             settings: settings, clock: clock, log: log, transport: transport, judge: queue,
             random: { random.withLock { $0.next() } })
-        judge = Judge(
+        let judge = Judge(
             settings: settings, clock: clock, log: log, journal: journal, sinks: [], queue: queue,
             head: Lock(.start))
-        loop.once = once.map { OnceRound(total: $0) }
+        return (loop, judge)
+    }
+
+    /// The process ends at this instant, and another begins with what is in journal and register.
+    func crash() throws {
+        queue = JudgeQueue()
+        postponed = []
+        transport = ManualTransport(places: transport.places)
+        (loop, judge) = Self.make(settings, transport, queue, journal, random)
+        epochs = EpochSource(last: try journal.lastEpoch())
+        try start()
     }
 
     /// Takes in what the register holds, as at a start.
@@ -109,6 +127,10 @@ final class Bench {
         guard let jobs = queue.take(limit: limit, bytes: .max, patience: .zero) else { return }
         let loop = loop
         postponed = judge.judge(postponed + jobs, epochs: &epochs) { loop.post(.judged($0)) }
+        let marks = queue.takeMarks()
+        journal.content.withLock { content in
+            if content.commitFailure == nil { content.marks.merge(marks) { _, new in new } }
+        }
     }
 
     /// Turns, answers and judges, so many times.
@@ -159,12 +181,6 @@ final class Bench {
         }
         for (slot, account) in known where account.isJudging && loop.walks[slot] == nil {
             return "\(account.id) is judged and has no walk"
-        }
-        let isOver = figures.firstRoundLeft == 0
-        if known.contains(where: { !$0.1.isRemoving }), figures.isFirstRoundOver != isOver,
-            active.count > 0
-        {
-            return "first round over: \(figures.isFirstRoundOver)"
         }
         return nil
     }

@@ -9,7 +9,7 @@ import Threading
 ///
 /// A seed that fails becomes a case of its own below.
 @Suite struct StressTests {
-    @Test(arguments: 0..<60 as Range<UInt64>)
+    @Test(arguments: Array(0..<60 as Range<UInt64>) + [211])
     func `whatever comes in whatever order, the relay ends up believing the truth`(
         seed: UInt64
     ) throws {
@@ -71,7 +71,9 @@ private struct StressStory {
             let isDamaged = pick(4) == 0
             bench.journal.content.withLock { $0.unreadable = isDamaged ? [damaged] : [] }
         case 98: bench.loop.post(.hasten(try account(one())))
-        default: bench.loop.post(.saveMarks)
+        default:
+            bench.loop.post(.saveMarks)
+            if pick(2) == 0 { try bench.crash() }
         }
     }
 
@@ -139,7 +141,7 @@ private struct StressStory {
         try bench.readRegister()
         for round in 0..<4000 {
             // Their back-off would take minutes.
-            for id in ids where round % 8 == 0 { bench.loop.post(.hasten(try account(id))) }
+            for id in ids where round % 64 == 0 { bench.loop.post(.hasten(try account(id))) }
             bench.settle(1)
             if let wrong = bench.inconsistency() {
                 throw InVain(description: "seed \(seed), at the end: \(wrong)")
