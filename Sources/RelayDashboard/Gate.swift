@@ -36,7 +36,7 @@ enum Gate {
     /// Whether an authority, as `localhost:7080` or `[::1]:7080`, is a loopback one.
     static func isLoopback(_ authority: String) -> Bool {
         if authority.hasPrefix("[") {
-            return authority.prefix { $0 != "]" } == "[::1"
+            return authority == "[::1]" || authority.hasPrefix("[::1]:")
         }
         let name = authority.split(separator: ":", maxSplits: 1).first ?? ""
         if name == "localhost" || name == "localhost." { return true }

@@ -55,13 +55,13 @@ public final class RelayClock: Sendable {
 
     /// For walks, `decidedAt`, and everything that is published.
     public func stamp() -> Timestamp {
-        let wall = wall
-        return stamps.withLock { $0.stamp(wall) }
+        let (wall, now) = (wall, now)
+        return stamps.withLock { $0.stamp(wall, now: now) }
     }
 
     /// Gives nothing earlier than that from now on.
     func raise(to floor: Timestamp) {
-        stamps.withLock { _ = $0.stamp(floor) }
+        stamps.withLock { $0.raise(to: floor) }
     }
 
     /// The wall clock as the system has it, for logs.

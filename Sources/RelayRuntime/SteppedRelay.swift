@@ -95,6 +95,9 @@ package final class SteppedRelay {
     /// Looks at the register, as is done once a second.
     package func readRegister() { relay.lookAtRegister() }
 
+    /// Looks for orders about holds, as is done once a second.
+    package func readOrders() { relay.lookAtOrders() }
+
     /// Has the marks of sealed walks saved, as is done once a minute.
     package func saveMarks() { relay.loop.post(.saveMarks) }
 

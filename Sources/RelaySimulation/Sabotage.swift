@@ -21,6 +21,8 @@ struct Sabotage {
     var isEchoing = false
     /// Changes a belief as it is read back at a start.
     var read: ((inout Belief) -> Void)?
+    /// Changes the rules that the relay is started with.
+    var detection: ((inout Detection) -> Void)?
     /// Changes the relay's log lines.
     var line: ((String) -> String)?
 }

@@ -1,3 +1,4 @@
+internal import ConnectionEvents
 internal import RelayCore
 
 /// The relay's own machines against a world whose every fault comes from one seed.
@@ -11,6 +12,8 @@ package enum Simulation {
         package var violation: Violation?
         /// Events that were published.
         package var events: Int
+        /// How many of each type, by the type's name.
+        package var types: [String: Int] = [:]
         /// Requests, judgements and deliveries that were stepped through.
         package var steps: Int
         /// The history in the contract's words, where it was asked for.
@@ -27,10 +30,15 @@ package enum Simulation {
     ) -> Outcome {
         let world = World(scenario, sabotage: sabotage, isTold: isTold)
         world.run()
-        return Outcome(
+        var outcome = Outcome(
             violation: world.checks.violation,
             events: world.disk.entries.count { $0.event != nil }, steps: world.steps,
             history: world.lines)
+        for entry in world.disk.entries {
+            guard let event = entry.event else { continue }
+            outcome.types[event.type.name, default: 0] += 1
+        }
+        return outcome
     }
 
     /// The shortest history that still breaks the same rule, found by taking parts away.
@@ -89,9 +97,11 @@ extension Scenario {
             all.append(less)
         }
         for (account, rows) in accounts.sorted(by: { $0.key < $1.key }) where !rows.isEmpty {
-            var less = self
-            less.accounts[account] = Array(rows.dropLast())
-            all.append(less)
+            for count in rows.count > 4 ? [rows.count / 2, rows.count - 1] : [rows.count - 1] {
+                var less = self
+                less.accounts[account] = Array(rows.prefix(count))
+                all.append(less)
+            }
         }
         if length > .seconds(20) {
             var less = self

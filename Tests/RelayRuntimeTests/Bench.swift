@@ -51,11 +51,14 @@ final class Bench {
     private var epochs = EpochSource(last: 0)
     private var postponed: [JudgeJob] = []
 
-    init(seed: UInt64 = 1, places: Int = 8, once: Int? = nil, limits: WalkLimits = WalkLimits()) {
+    init(
+        seed: UInt64 = 1, places: Int = 8, once: Int? = nil, limits: WalkLimits = WalkLimits(),
+        brake: Brake? = nil
+    ) {
         register = FakeRegister()
         journal = FakeJournal(register)
         settings = RelaySettings(
-            name: "bench", detection: Detection(),
+            name: "bench", detection: Detection(brake: brake),
             schedule: ScheduleRules(
                 budget: 1e9, perAccount: 1e9, fastest: .zero, slowest: .nanoseconds(1),
                 places: places),
@@ -93,9 +96,11 @@ final class Bench {
 
     /// Takes in what the register holds, as at a start.
     func start() throws {
+        let heads = try journal.heads()
         loop.recall(
-            try register.accounts(), heads: try journal.heads(), marks: try journal.marks(),
+            try register.accounts(), heads: heads, marks: try journal.marks(),
             now: loop.clock.now)
+        loop.recallFleet(heads)
     }
 
     /// Hands the register's changes to the loop.

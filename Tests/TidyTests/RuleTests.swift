@@ -134,6 +134,19 @@ import Testing
         #expect(found.map(\.line) == [2])
     }
 
+    @Test func `a hole in the table of known failures is found`() {
+        let text = """
+            | F1 | told twice | "a test that is there" |
+            | F1 | told twice | "a test that is there"; `test_there`; Simulation: `sealed` |
+            | F2 | of no test | "a test that is gone"; `test_gone`; Simulation: `gone`, `sealed` |
+            | F3 | of nothing | see elsewhere |
+            | F4 | of a reason | cannot arise: there is none of it |
+            """
+        let names: Set = ["a test that is there", "test_there", "rule sealed"]
+        let found = brokenFailureTable(file("docs/TESTING.md", text), count: 5, names: names)
+        #expect(found.map(\.line) == [2, 3, 3, 3, 4, 1])
+    }
+
     @Test func `a stray at the top of the package is found`() {
         #expect(strays(["Sources", "README.md", ".build", "notes.txt"]) == ["notes.txt"])
     }

@@ -10,6 +10,7 @@ enum SimulateCommand {
             broker, disk, process and clock. Everything the relay promises is checked at
             each step; then the faults stop, and everything must become true. A seed that
             fails is made shorter and told; a seed always gives the same history.
+            Progress is told every ten seconds on standard error.
             """,
         options: [
             OptionSpec(name: "--seed", value: "N", help: "The first seed.", isRequired: true),
@@ -25,12 +26,20 @@ enum SimulateCommand {
         guard let count = UInt64(arguments.value("--seeds") ?? "1"), count > 0 else {
             throw CommandError(.usage, "--seeds takes a whole number from 1 on.")
         }
+        let clock = ContinuousClock()
+        let began = clock.now
+        var told = began
         var (failed, events, steps) = (0, 0, 0)
         for number in 0..<count {
             let scenario = Scenario(seed: seed &+ number)
             let outcome = Simulation.run(scenario)
             events += outcome.events
             steps += outcome.steps
+            if clock.now - told > progressAge {
+                told = clock.now
+                let rate = pace(number + 1, in: told - began)
+                terminal.err("\(number + 1) of \(count) histories, \(rate) a second" + "\n")
+            }
             guard let violation = outcome.violation else { continue }
             failed += 1
             terminal.print("Seed \(scenario.seed) broke a rule: \(violation)")
@@ -39,7 +48,17 @@ enum SimulateCommand {
         terminal.print(
             "\(count) histories, \(events) events, \(steps) steps: "
                 + (failed == 0 ? "all rules held." : "\(failed) broke a rule."))
+        terminal.print("\(pace(count, in: clock.now - began)) histories a second.")
         return failed == 0 ? .ok : .failure
+    }
+
+    /// How often progress is told, on standard error.
+    private static let progressAge: Duration = .seconds(10)
+
+    private static func pace(_ count: UInt64, in time: Duration) -> UInt64 {
+        let milliseconds =
+            time.components.seconds * 1000 + time.components.attoseconds / 1_000_000_000_000_000
+        return count * 1000 / UInt64(max(1, milliseconds))
     }
 
     private static func tell(_ scenario: Scenario, _ terminal: Terminal) {

@@ -23,9 +23,8 @@ extension World {
             guard let last, let healedAt, last >= healedAt else {
                 return "\(id) was not walked since"
             }
-            // A wrong account waits for its operator, and its rows stand still meanwhile.
-            let isHeld = belief.head.hold?.reason == .wrongAccount
-            if !isHeld, let text = untruth(of: belief, account) { return text }
+            if let hold = belief.head.hold { return "\(id) holds changes: \(hold.reason)" }
+            if let text = untruth(of: belief, account) { return text }
             expected.formUnion(belief.rows.keys.map { StateRecord.key(id, $0) })
         }
         for account in disk.beliefs.keys

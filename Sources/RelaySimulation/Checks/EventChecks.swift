@@ -17,14 +17,15 @@ extension JournalChecks {
         if event.type != expected(change, of: event, before: before, known.standings[id]) {
             fail(.type, "\(name): was \(Self.text(before)), is \(Self.text(change.connection))")
         }
-        guard event.kind != .resync else { return }
+        // Changed rules have no walk.
+        guard event.kind != .resync || change.walk != nil else { return }
         guard let text = change.walk, let walk = shown(text), walk.isComplete,
             SimulatedRegister.id(walk.account) == event.account
         else {
             return fail(.honest, "\(name): its walk was never complete")
         }
         if event.type == .unlinked {
-            checkRemoval(id, walk, name)
+            checkRemoval(id, walk, name, known)
         } else {
             guard let row = walk.row(id) else {
                 return fail(.honest, "\(name): its walk did not show the row")
@@ -37,7 +38,7 @@ extension JournalChecks {
                 fail(.honest, "\(name): its walk showed \(row.status ?? "null")")
             }
         }
-        if event.kind == .change { checkWindow(change, walk, name, before: before) }
+        if event.kind != .baseline { checkWindow(change, of: event, walk, name, before: before) }
     }
 
     /// The first rule of the contract's table that fits.
@@ -47,7 +48,7 @@ extension JournalChecks {
     ) -> EventType {
         if event.type == .unlinked { return before == nil ? .statusChanged : .unlinked }
         if event.kind == .baseline { return .baseline }
-        if event.kind == .resync { return .statusChanged }
+        if event.kind == .resync, change.walk == nil { return .statusChanged }
         let now = change.connection
         if now.health == .healthy, standing == nil { return .linked }
         if now.health == .healthy, standing == .failing { return .repaired }
@@ -57,13 +58,23 @@ extension JournalChecks {
     }
 
     /// Enough walks in a row lacked the row; one that may be forgotten speaks for neither.
-    private func checkRemoval(_ id: String, _ walk: ShownWalk, _ name: String) {
+    ///
+    /// The walk that is named is the one that decided; of a held removal the first without the row.
+    private func checkRemoval(_ id: String, _ walk: ShownWalk, _ name: String, _ known: Told) {
         let walks = world.api.shown.complete[walk.account] ?? []
         guard let last = walks.lastIndex(where: { $0 === walk }), walk.row(id) == nil else {
             return fail(.honest, "\(name): its walk showed the row")
         }
         var lacking = 0
-        for walk in walks[...last].reversed() {
+        let first = known.countsFrom.flatMap { from in walks.firstIndex { $0 === from } } ?? 0
+        for walk in walks[min(first, last)...last].reversed() {
+            if walk.row(id) == nil {
+                lacking += 1
+            } else if !walk.isDoubtful {
+                break
+            }
+        }
+        for walk in walks[(last + 1)...] {
             if walk.row(id) == nil {
                 lacking += 1
             } else if !walk.isDoubtful {
@@ -78,7 +89,8 @@ extension JournalChecks {
 
     /// `after` is the start of a walk that showed the old state, `before` no earlier than the walk.
     private func checkWindow(
-        _ change: ConnectionChange, _ walk: ShownWalk, _ name: String, before: Connection?
+        _ change: ConnectionChange, of event: ConnectionEvent, _ walk: ShownWalk, _ name: String,
+        before: Connection?
     ) {
         guard let window = change.changedBetween else {
             return fail(.honest, "\(name): no changedBetween")
@@ -99,6 +111,8 @@ extension JournalChecks {
                 return row?.scopes.map { Set($0) == Set(change.previous?.grantedScopes ?? []) }
                     ?? false
             }
+            // The last walk that had a row may have shown it otherwise, if that was held.
+            if event.type == .unlinked { return row != nil }
             return row?.status == before.status && row?.platform == before.platform
         }
         if !isShown {

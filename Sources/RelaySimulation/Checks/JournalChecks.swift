@@ -11,6 +11,8 @@ final class JournalChecks {
         var decidedAt = Timestamp(milliseconds: 0)
         var rows: [String: Connection] = [:]
         var standings: [String: Standing] = [:]
+        /// Since this one, walks count for removals: those before it showed a wrong account.
+        var countsFrom: ShownWalk?
 
         /// Takes on what was told of a row; nil: it is gone.
         mutating func take(_ id: String, _ row: Connection?) {
@@ -49,7 +51,14 @@ final class JournalChecks {
             {
                 continue
             }
+            // What an operator orders about a hold needs no walk.
+            if checks.holds.isOrdered(before?.head.hold, batch) { continue }
             checkSeal(account, head, before: before?.head)
+            if before?.head.hold?.reason == .wrongAccount, head.hold?.reason != .wrongAccount,
+                let walk = head.lastSealed
+            {
+                told[account]?.countsFrom = world.api.shown[walk.description]
+            }
         }
     }
 
@@ -118,7 +127,9 @@ final class JournalChecks {
                 checks.fail(.sequence, "\(name): decidedAt runs backwards")
             }
         } else {
-            checkEpoch(event.epoch, of: event.account, known)
+            checkEpoch(
+                event.epoch, of: event.account, known,
+                isResynced: event.type == .accountResynced)
             if event.sequence != 1 {
                 checks.fail(.sequence, "\(name): the epoch begins with \(event.sequence)")
             }
@@ -128,11 +139,13 @@ final class JournalChecks {
         }
     }
 
-    private func checkEpoch(_ epoch: Int64, of account: AccountID, _ known: Told) {
+    private func checkEpoch(
+        _ epoch: Int64, of account: AccountID, _ known: Told, isResynced: Bool = false
+    ) {
         if epoch <= known.epoch || epochs[epoch].map({ $0 != account }) ?? false {
             checks.fail(.sequence, "\(account): epoch \(epoch) was given before")
         }
-        if known.epoch != 0, !known.isRemoved {
+        if known.epoch != 0, !known.isRemoved, !isResynced {
             checks.fail(.sequence, "\(account): a new epoch without account.removed")
         }
         epochs[epoch] = account

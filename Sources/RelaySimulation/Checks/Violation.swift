@@ -16,6 +16,14 @@ package enum Rule: String, Hashable, Sendable, CaseIterable {
     case honest
     /// No account is called blind that was not refused twice, or that fares as the fleet does.
     case blind
+    /// `account.held` and `account.released` pair up and count right.
+    case held
+    /// What is held stands still: belief, state and events.
+    case still
+    /// Nothing flows that the brake has to hold.
+    case brake
+    /// What a wrong account shows is not believed.
+    case wrongAccount
     /// A belief reads as it was written.
     case durable
     /// One walk in flight per account.
@@ -60,12 +68,31 @@ final class Checks {
     private(set) lazy var journal = JournalChecks(self)
     private(set) lazy var pace = PaceChecks(self)
     private(set) lazy var sinks = SinkChecks(self)
+    private(set) lazy var holds = HoldChecks(self)
+    private(set) lazy var brake = BrakeChecks(self)
+    /// Orders that waited before the commit under way.
+    private(set) var ordersBefore: [HoldOrder] = []
 
     init(_ world: World) { self.world = world }
 
     func fail(_ rule: Rule, _ text: @autoclosure () -> String) {
         guard violation == nil else { return }
         violation = Violation(rule: rule, text: text(), at: world.clock.now)
+    }
+
+    /// A batch is about to be written.
+    func willCommit(_ batch: JournalBatch) {
+        ordersBefore = world.disk.orders
+        holds.willCommit(batch)
+        brake.willCommit(batch)
+        journal.willCommit(batch)
+    }
+
+    /// A batch was written.
+    func committed(_ batch: JournalBatch, entries: ArraySlice<JournalEntry>) {
+        holds.committed(batch)
+        journal.committed(batch, entries: entries)
+        brake.committed(batch)
     }
 
     /// No credential may stand in anything that leaves.

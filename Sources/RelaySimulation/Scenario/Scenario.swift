@@ -12,6 +12,19 @@ package struct Scenario: Sendable {
         var requestTimeout: Duration = .seconds(10)
         var walkTimeout: Duration = .seconds(60)
         var limits = WalkLimits()
+        /// What is held back; nil: nothing.
+        var brake: Brake?
+        /// What the operator does about one hold after another, in turn.
+        var answers: [Answer] = []
+        /// Whether bad weather is in each answer, and not in most.
+        var isWeatherTotal = false
+    }
+
+    /// What the operator does about a hold.
+    struct Answer: Sendable {
+        /// Nil: nothing.
+        var action: HoldAction?
+        var after: Duration
     }
 
     /// The seed that every draw comes from.
@@ -50,12 +63,20 @@ enum What: Sendable {
     // The truth.
     case set(account: Int, TrueRow)
     case drop(account: Int, id: String)
+    /// Every row of an account, or of all, takes a status at once.
+    case wave(account: Int?, status: String?)
+    /// Every row of an account goes at once.
+    case empty(account: Int)
     // The register.
     case pause(account: Int)
     case remove(account: Int)
     case add(account: Int)
     case rotate(account: Int, serial: Int)
     case interval(account: Int, Duration?)
+    /// The account is given the key of another person, who has these rows.
+    case lend(account: Int, serial: Int, [TrueRow])
+    // The operator, about all open holds.
+    case order(HoldAction)
     // The API; no account means all.
     case weather(Weather, account: Int?)
     // The broker.
@@ -64,7 +85,10 @@ enum What: Sendable {
     case disk(DiskTrouble)
     // The process and its machine.
     case crash(effects: Int, isBefore: Bool, isPowerCut: Bool, rest: Duration)
+    /// The process dies so many effects after the next commit that is about a hold.
+    case crashAtHold(effects: Int, isBefore: Bool, rest: Duration)
     case rules(otherStatus: Detection.OtherStatus)
+    case brake(Brake?)
     case clock(step: Duration)
     case suspend(Duration)
 
@@ -73,10 +97,10 @@ enum What: Sendable {
         switch self {
         case .set(let account, _), .drop(let account, _), .pause(let account),
             .remove(let account), .add(let account), .rotate(let account, _),
-            .interval(let account, _):
+            .interval(let account, _), .empty(let account), .lend(let account, _, _):
             account
-        case .weather(_, let account): account
-        case .broker, .disk, .crash, .rules, .clock, .suspend: nil
+        case .weather(_, let account), .wave(let account, _): account
+        case .broker, .disk, .crash, .crashAtHold, .rules, .brake, .clock, .suspend, .order: nil
         }
     }
 }

@@ -39,18 +39,19 @@ extension Scenario {
             add(what, lasting: .seconds(dice.between(1, 25)), &dice)
         }
         for _ in 0..<dice.below(4) { addMachine(&dice) }
+        addBrake()
         happenings.sort { $0.at < $1.at }
     }
 
-    private static func row(_ number: Int, _ dice: inout Dice) -> TrueRow {
+    static func row(_ number: Int, _ dice: inout Dice) -> TrueRow {
         TrueRow(
             id: "c\(number)", platform: dice.pick(platforms), status: dice.pick(statuses),
             scopes: dice.pick(scopes), note: dice.below(3))
     }
 
-    private func account(_ dice: inout Dice) -> Int { dice.below(accounts.count) }
+    func account(_ dice: inout Dice) -> Int { dice.below(accounts.count) }
 
-    private mutating func add(
+    mutating func add(
         _ what: What, lasting: Duration = .zero, _ dice: inout Dice
     ) {
         let span = Int(length.components.seconds) * 1000

@@ -9,6 +9,8 @@ struct Agenda {
         case judge(life: Int)
         case carry(life: Int, courier: Int)
         case readRegister(life: Int)
+        case readOrders(life: Int)
+        case order(HoldAction, of: HoldID)
         case saveMarks(life: Int)
         case happening(Int)
         case end(of: Int)

@@ -8,6 +8,9 @@ struct Disk {
     var places: [SinkName: JournalPosition] = [:]
     var marks: [AccountID: SealMark] = [:]
     var lastEpoch: Int64 = 0
+    /// Orders about holds that nobody has carried out.
+    var orders: [HoldOrder] = []
+    var lastOrder: Int64 = 0
     private var numbers: [AccountID: [SinkName: (epoch: Int64, number: Int64)]] = [:]
     /// What a power cut leaves of places and marks: the state at the last commit.
     private var durable: (places: [SinkName: JournalPosition], marks: [AccountID: SealMark]) =
@@ -31,6 +34,7 @@ struct Disk {
             }
         }
         for entry in batch.entries { append(entry) }
+        orders.removeAll { batch.ordersDone.contains($0.number) }
         durable = (places, marks)
     }
 
@@ -102,16 +106,18 @@ final class SimulatedJournal: Journal, @unchecked Sendable {
             for account in batch.accounts { world.api.doubt(SimulatedRegister.number(account)) }
             throw JournalFailure(kind: .full, code: "full", reason: "there is no room on the disk")
         }
+        if batch.isAboutHold { world.lightAtHold() }
         let passage = life.pass()
         guard passage != .dead else { throw Self.dead }
         let first = world.disk.entries.count
-        world.checks.journal.willCommit(batch)
+        world.checks.willCommit(batch)
         world.disk.commit(batch)
         for (account, incarnation) in batch.removals {
             world.register.forget(account, incarnation)
         }
-        world.checks.journal.committed(batch, entries: world.disk.entries[first...])
+        world.checks.committed(batch, entries: world.disk.entries[first...])
         world.tell(batch)
+        world.answerHolds(batch)
         guard passage == .alive else { throw Self.dead }
         return world.disk.head
     }
@@ -181,6 +187,14 @@ final class SimulatedJournal: Journal, @unchecked Sendable {
 }
 
 extension JournalBatch {
+    /// Whether a hold begins or ends with it.
+    var isAboutHold: Bool {
+        !ordersDone.isEmpty
+            || entries.contains {
+                $0.event?.type == .accountHeld || $0.event?.type == .accountReleased
+            }
+    }
+
     /// Every account that it is about.
     var accounts: Set<AccountID> {
         Set(beliefs.map(\.account)).union(entries.map(\.account)).union(removals.map(\.account))

@@ -21,6 +21,8 @@ final class SimulatedAPI {
 
     private struct Account {
         var rows: [String: TrueRow] = [:]
+        /// The rows of another person, whose key the account was given.
+        var foreign: [String: TrueRow]?
         var history: [(at: Instant, rows: [String: TrueRow])] = []
         var key = ""
         var requests: UInt64 = 0
@@ -28,6 +30,7 @@ final class SimulatedAPI {
 
     private let seed: UInt64
     private let pageLimit: Int
+    private let isWeatherTotal: Bool
     private var accounts: [Int: Account] = [:]
     private var owners: [String: Int] = [:]
     private var weather: [(id: Int, weather: Weather, account: Int?)] = []
@@ -36,6 +39,7 @@ final class SimulatedAPI {
     init(_ scenario: Scenario) {
         seed = scenario.seed
         pageLimit = scenario.rules.pageLimit
+        isWeatherTotal = scenario.rules.isWeatherTotal
         for (number, rows) in scenario.accounts {
             var account = Account()
             for row in rows { account.rows[row.id] = row }
@@ -44,8 +48,13 @@ final class SimulatedAPI {
         }
     }
 
-    /// The rows as they truly are, by id.
-    func truth(_ account: Int) -> [String: TrueRow] { accounts[account]?.rows ?? [:] }
+    /// The rows as they truly are for who has the account's present key, by id.
+    func truth(_ account: Int) -> [String: TrueRow] {
+        accounts[account]?.foreign ?? accounts[account]?.rows ?? [:]
+    }
+
+    /// The rows of the account's own person.
+    func own(_ account: Int) -> [String: TrueRow] { accounts[account]?.rows ?? [:] }
 
     func owner(of credential: String) -> Int? { owners[credential] }
 
@@ -56,12 +65,21 @@ final class SimulatedAPI {
 
     func change(_ account: Int, id: String, to row: TrueRow?, now: Instant) {
         accounts[account]?.rows[id] = row
-        let rows = accounts[account]?.rows ?? [:]
+        guard accounts[account]?.foreign == nil else { return }
+        let rows = own(account)
         accounts[account]?.history.append((now, rows))
     }
 
     /// Gives an account a key; the one before is refused from now on.
-    func give(_ account: Int, key: String) {
+    func give(
+        _ account: Int, key: String, of foreign: [String: TrueRow]? = nil, now: Instant
+    ) {
+        if foreign != nil || accounts[account]?.foreign != nil {
+            // Who has the key never saw what another person's key showed.
+            let rows = foreign ?? own(account)
+            accounts[account]?.history = [(now, rows)]
+        }
+        accounts[account]?.foreign = foreign
         accounts[account]?.key = key
         owners[key] = account
     }
@@ -99,7 +117,7 @@ final class SimulatedAPI {
             return Self.refusal(401, after: delay)
         }
         let here = weather.filter { $0.account == nil || $0.account == number }
-        guard let now_ = here.last?.weather, dice.chance(85) else {
+        guard let now_ = here.last?.weather, dice.chance(isWeatherTotal ? 100 : 85) else {
             return list(truth(number), cursor: cursor, after: delay)
         }
         return bad(now_, number, cursor: cursor, after: delay, now: now)

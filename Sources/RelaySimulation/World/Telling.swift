@@ -16,6 +16,7 @@ extension World {
                 let before = content.previous.map { $0.status ?? "null" } ?? "no row"
                 change = ": \(before) → \(content.connection.status ?? "null")"
             }
+            if case .account(let content) = event.content { change = content.told }
             tell(
                 "written: \(event.type) of \(event.account)\(subject), number"
                     + " \(event.sequence)\(change)")
@@ -24,7 +25,20 @@ extension World {
             guard case .update(let head, _) = write else { continue }
             tell(
                 "written: \(account) lacks \(head.missingRows) rows, was refused"
-                    + " \(head.refusal?.count ?? 0) times")
+                    + " \(head.refusal?.count ?? 0) times"
+                    + (head.hold.map { ", holds by \($0.reason.rawValue)" } ?? ""))
+        }
+    }
+}
+
+extension AccountChange {
+    fileprivate var told: String {
+        switch self {
+        case .held(_, let reason, let removals, let failures, _):
+            ": \(reason), \(removals) removals, \(failures) failures"
+        case .released(_, let recovered, let published, let discarded):
+            ": \(recovered) recovered, \(published) published, \(discarded) discarded"
+        case .blind, .restored, .removed, .resynced, .unknown: ""
         }
     }
 }
@@ -44,6 +58,18 @@ extension What {
             "truth: a\(account)/\(row.id) is \(row.status ?? "null") on"
                 + " \(row.platform ?? "null") with scopes \(row.scopes ?? ["unknown"])"
         case .drop(let account, let id): "truth: a\(account)/\(id) is gone"
+        case .wave(let account, let status):
+            "truth: all rows of \(account.map { "a\($0)" } ?? "everyone") are"
+                + " \(status ?? "null")"
+        case .empty(let account): "truth: all rows of a\(account) are gone"
+        case .lend(let account, _, let rows):
+            "register: a\(account) has the key of another person, who has"
+                + " \(rows.map { "\($0.id) \($0.status ?? "null")" })"
+        case .order(let action): "operator: \(action.rawValue) all holds"
+        case .crashAtHold(let effects, let isBefore, let rest):
+            "process: dies \(isBefore ? "before" : "after") effect \(effects + 1) from the next"
+                + " commit about a hold, and starts again \(rest) later"
+        case .brake(let brake): "pipeline: brake is \(brake.map { "\($0)" } ?? "false")"
         case .pause(let account): "register: a\(account) is paused"
         case .remove(let account): "register: a\(account) is removed"
         case .add(let account): "register: a\(account) is added"

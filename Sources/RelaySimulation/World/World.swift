@@ -39,6 +39,10 @@ final class World: @unchecked Sendable {
     var judgeAt: Instant?
     var carryAt: [Int: Instant] = [:]
     var waits: [Int: JournalPosition] = [:]
+    /// How the process is to die about the next hold.
+    var holdFuse: (effects: Int, isBefore: Bool, rest: Duration)?
+    /// How many holds were opened.
+    var holdCount = 0
     var rest: (after: Duration, isPowerCut: Bool)?
     var healedAt: Instant?
     var isHealed: Bool { healedAt != nil }
@@ -57,6 +61,7 @@ final class World: @unchecked Sendable {
         dice = Dice(scenario.seed, 3)
         detection.confirmations = scenario.rules.confirmations
         detection.baseline = scenario.rules.baseline
+        detection.brake = scenario.rules.brake
         for account in scenario.accounts.keys.sorted() { enrol(account) }
     }
 
@@ -94,7 +99,9 @@ final class World: @unchecked Sendable {
         case .saveMarks(let number) where number == life.number:
             relay?.saveMarks()
             agenda.add(.saveMarks(life: number), at: clock.now + .seconds(60))
-        case .turn, .answer, .judge, .carry, .readRegister, .saveMarks: break
+        case .readOrders(let number) where number == life.number: readOrders()
+        case .turn, .answer, .judge, .carry, .readRegister, .readOrders, .saveMarks: break
+        case .order(let action, let hold): order(action, of: hold)
         case .happening(let index): begin(index)
         case .end(let index): end(index)
         case .start: start()
@@ -105,18 +112,23 @@ final class World: @unchecked Sendable {
 
     func isTroubled(_ trouble: DiskTrouble) -> Bool { troubles.values.contains(trouble) }
 
+    /// Whether no operator touches an account's registration.
+    func isSteady(_ account: Int) -> Bool { !touched.contains(account) }
+
     /// How many accounts no operator touches, beside one.
-    var steadyOthers: Int {
-        let touched = Set(
+    var steadyOthers: Int { scenario.accounts.count - touched.count - 1 }
+
+    /// Accounts whose registration an operator touches.
+    private var touched: Set<Int> {
+        Set(
             scenario.happenings.compactMap { happening -> Int? in
                 switch happening.what {
                 case .pause(let account), .remove(let account), .add(let account): account
-                case .set, .drop, .rotate, .interval, .weather, .broker, .disk, .crash, .rules,
-                    .clock, .suspend:
+                case .set, .drop, .wave, .empty, .rotate, .interval, .lend, .weather, .broker,
+                    .disk, .crash, .crashAtHold, .rules, .brake, .clock, .suspend, .order:
                     nil
                 }
             })
-        return scenario.accounts.count - touched.count - 1
     }
 
     /// Adds an account to the register, with a key that the API takes.
@@ -124,7 +136,7 @@ final class World: @unchecked Sendable {
         keySerials[account, default: 0] += 1
         let key = "sk_sim_a\(account)_\(keySerials[account] ?? 0)"
         register.add(account, key: key)
-        api.give(account, key: key)
+        api.give(account, key: key, now: clock.now)
     }
 
     func tell(_ text: @autoclosure () -> String) {

@@ -14,7 +14,12 @@ extension World {
             api.change(account, id: row.id, to: row, now: clock.now)
         case .drop(let account, let id):
             api.change(account, id: id, to: nil, now: clock.now)
-        case .pause, .remove, .add, .rotate, .interval:
+        case .wave(let account, let status): wave(account, status)
+        case .empty(let account):
+            for id in api.own(account).keys.sorted() {
+                api.change(account, id: id, to: nil, now: clock.now)
+            }
+        case .pause, .remove, .add, .rotate, .interval, .lend:
             operate(happening.what)
         case .weather(let weather, let account):
             api.begin(weather, account: account, id: index)
@@ -24,13 +29,33 @@ extension World {
             guard relay != nil else { return }
             self.rest = self.rest ?? (rest, isPowerCut)
             life.light(effects: effects, isBefore: isBefore)
+        case .crashAtHold(let effects, let isBefore, let rest):
+            holdFuse = holdFuse ?? (effects, isBefore, rest)
         case .rules(let otherStatus):
             detection.otherStatus = otherStatus
-            guard relay != nil else { return }
-            rest = (.milliseconds(100), false)
-            life.die()
+            restart()
+        case .brake(let brake):
+            detection.brake = brake
+            restart()
+        case .order(let action): orderAll(action)
         case .clock(let step): clock.step(step)
         case .suspend(let duration): clock.advance(to: clock.now + duration)
+        }
+    }
+
+    private func restart() {
+        guard relay != nil else { return }
+        rest = (.milliseconds(100), false)
+        life.die()
+    }
+
+    private func wave(_ account: Int?, _ status: String?) {
+        for account in account.map({ [$0] }) ?? scenario.accounts.keys.sorted() {
+            for row in api.own(account).values.sorted(by: { $0.id < $1.id }) {
+                var row = row
+                row.status = status
+                api.change(account, id: row.id, to: row, now: clock.now)
+            }
         }
     }
 
@@ -44,13 +69,18 @@ extension World {
         case .rotate(let account, _): rotate(account)
         case .interval(let account, let interval):
             register.change(account) { $0.interval = interval }
-        case .set, .drop, .weather, .broker, .disk, .crash, .rules, .clock, .suspend:
+        case .lend(let account, _, let rows):
+            var foreign: [String: TrueRow] = [:]
+            for row in rows { foreign[row.id] = row }
+            rotate(account, foreign: foreign)
+        case .set, .drop, .wave, .empty, .weather, .broker, .disk, .crash, .crashAtHold, .rules,
+            .brake, .clock, .suspend, .order:
             return
         }
         noticeRegister()
     }
 
-    private func rotate(_ account: Int) {
+    private func rotate(_ account: Int, foreign: [String: TrueRow]? = nil) {
         guard let known = register[account], !known.isRemoving else { return }
         keySerials[account, default: 0] += 1
         let key = "sk_sim_a\(account)_\(keySerials[account] ?? 0)"
@@ -58,7 +88,7 @@ extension World {
             account.credential = Secret(key)
             account.credentialTag = Array(key.utf8)
         }
-        api.give(account, key: key)
+        api.give(account, key: key, of: foreign, now: clock.now)
     }
 
     /// The relay looks once a second.
@@ -75,7 +105,8 @@ extension World {
         case .weather: api.end(index)
         case .broker: broker.troubles[index] = nil
         case .disk: troubles[index] = nil
-        case .set, .drop, .remove, .add, .rotate, .interval, .crash, .rules, .clock, .suspend:
+        case .set, .drop, .wave, .empty, .remove, .add, .rotate, .interval, .lend, .crash,
+            .crashAtHold, .rules, .brake, .clock, .suspend, .order:
             break
         }
     }
@@ -88,6 +119,8 @@ extension World {
         broker.troubles = [:]
         troubles = [:]
         life.spare()
+        holdFuse = nil
+        orderAll(.release)
         for account in register.all { register.change(account) { $0.isPaused = false } }
         noticeRegister()
         agenda.add(.look, at: clock.now + .seconds(5))
@@ -99,7 +132,7 @@ extension World {
         let pages = scenario.accounts.keys.reduce(0) { $0 + api.pages($1) }
         let cycle = Duration.seconds(Double(pages) / (0.9 * rules.budget))
         let walks = (rules.slowest + cycle) * (scenario.rules.confirmations + 2)
-        return rules.longestBackOff + walks + .seconds(90)
+        return rules.longestBackOff + walks + walks + .seconds(120)
     }
 
     func look() {
@@ -109,6 +142,8 @@ extension World {
             isOver = true
             return
         }
+        // Whoever is asked says that it is true: what was held is published.
+        orderAll(.release)
         guard let text = untruth() else {
             tell("everything is true")
             calmFrom = clock.now

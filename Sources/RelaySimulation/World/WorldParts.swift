@@ -32,6 +32,8 @@ extension World {
         }
         let transport = SimulatedTransport(self, life: life)
         let rules = scenario.rules
+        var detection = detection
+        sabotage.detection?(&detection)
         do throws(JournalFailure) {
             var random = Dice(scenario.seed, 4, UInt64(life.number))
             let relay = try SteppedRelay(
@@ -41,7 +43,7 @@ extension World {
                         limits: rules.limits, requestTimeout: rules.requestTimeout,
                         walkTimeout: rules.walkTimeout),
                     journal: SimulatedJournal(self, life: life), register: register,
-                    transport: transport, routes: routes,
+                    holds: SimulatedHolds(self, life: life), transport: transport, routes: routes,
                     log: RelayLog { [self] line in note(line) }),
                 readings: readings, random: draws(&random))
             try relay.start()

@@ -185,11 +185,24 @@ import Testing
         #expect(WalkID(text) == nil)
     }
 
-    @Test func `the clock of stamps stands still until the wall clock has caught up`() {
+    @Test func `the clock of stamps goes at half the speed until the wall clock has caught up`() {
         var clock = StampClock(floor: Timestamp(milliseconds: 100))
-        let walls: [Int64] = [50, 100, 150, 90, 149, 151]
-        #expect(
-            walls.map { clock.stamp(Timestamp(milliseconds: $0)).milliseconds }
-                == [100, 100, 150, 150, 150, 151])
+        func stamp(_ wall: Int64, _ now: Int64) -> Int64 {
+            clock.stamp(
+                Timestamp(milliseconds: wall), now: Instant(nanoseconds: now * 1_000_000)
+            ).milliseconds
+        }
+        #expect(stamp(50, 1000) == 100)
+        #expect(stamp(70, 1020) == 110)
+        #expect(stamp(70, 1020) == 110)
+        #expect(stamp(110, 1060) == 130)
+        #expect(stamp(150, 1100) == 150)
+        #expect(stamp(250, 1200) == 250)
+        #expect(stamp(240, 1210) == 250)
+        #expect(stamp(244, 1214) == 252)
+        clock.raise(to: Timestamp(milliseconds: 300))
+        clock.raise(to: Timestamp(milliseconds: 10))
+        #expect(stamp(248, 1218) == 300)
+        #expect(stamp(258, 1228) == 305)
     }
 }
