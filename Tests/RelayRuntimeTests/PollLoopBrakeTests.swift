@@ -1,6 +1,7 @@
 import ConnectionEvents
 import RelayCore
 import Testing
+import Threading
 
 @testable import RelayRuntime
 

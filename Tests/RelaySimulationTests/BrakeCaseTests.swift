@@ -60,6 +60,24 @@ import Testing
         }
     }
 
+    @Test(arguments: 0..<5 as Range<UInt64>)
+    func `others sealed before a wall clock stepped back do not confirm a removal`(seed: UInt64) {
+        var rules = Scenario.Rules()
+        rules.schedule = ScheduleRules(
+            budget: 3, perAccount: 5, fastest: .seconds(2), slowest: .seconds(60), places: 4)
+        rules.confirmations = 1
+        rules.brake = Brake()
+        let row = TrueRow(id: "c1", platform: nil, status: "active", scopes: nil, note: 0)
+        let accounts = (0..<7).map { ($0, [row]) }
+        let scenario = Scenario(
+            seed: seed, rules: rules, accounts: Dictionary(uniqueKeysWithValues: accounts),
+            happenings: [
+                Happening(at: .seconds(10), what: .clock(step: .seconds(-86_400))),
+                Happening(at: .seconds(15), what: .drop(account: 6, id: "c1")),
+            ], length: .seconds(100))
+        #expect(Simulation.run(scenario).violation == nil)
+    }
+
     @Test(arguments: 0..<10 as Range<UInt64>)
     func `all rows of a long list that fail for a minute make no failing event`(seed: UInt64) {
         let outcome = history(
