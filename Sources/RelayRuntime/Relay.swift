@@ -158,9 +158,7 @@ public final class Relay: Sendable {
         let lastEpoch = try parts.journal.lastEpoch()
         let head = try parts.journal.head()
         let isEmpty = heads.isEmpty && head == .start
-        for walk in marks.values.map(\.walk) + heads.values.compactMap(\.lastSealed) {
-            clock.raise(to: walk.start)
-        }
+        try raiseStamps(heads: heads, marks: marks, head: head)
         judgeRules(heads: heads)
         forgetStrangers(heads: heads, accounts: accounts)
         if once {
@@ -173,6 +171,32 @@ public final class Relay: Sendable {
         state.withLock { $0.startedAt = clock.stamp() }
         return (lastEpoch, isEmpty)
     }
+
+    /// No stamp is earlier than those of the life before, whatever the wall clock did meanwhile.
+    private func raiseStamps(
+        heads: [AccountID: BeliefHead], marks: [AccountID: SealMark], head: JournalPosition
+    ) throws(JournalFailure) {
+        for walk in marks.values.map(\.walk) { clock.raise(to: walk.start) }
+        for head in heads.values {
+            let stamps = [head.lastSealed?.start, head.refusal?.since, head.missingSince.last]
+            for stamp in stamps.compactMap(\.self) { clock.raise(to: stamp) }
+        }
+        // The newest event, looked for from the end: state records alone may follow it.
+        var end = head
+        for _ in 0..<Self.stampReads {
+            let start = JournalPosition(max(0, end.number - Self.stampRead))
+            let entries = try parts.journal.entries(
+                after: start, limit: Int(end.number - start.number), bytes: .max)
+            if let last = entries.compactMap({ $0.event?.decidedAt }).max() {
+                return clock.raise(to: last)
+            }
+            guard start > .start else { return }
+            end = start
+        }
+    }
+
+    /// How many entries are looked through at once for the newest event, and how often.
+    private static let (stampRead, stampReads): (Int64, Int) = (100, 100)
 
     /// New sinks begin at the head; those that are gone from the pipeline are forgotten.
     private func settlePlaces() throws(JournalFailure) {

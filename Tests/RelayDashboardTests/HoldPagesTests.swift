@@ -95,7 +95,7 @@ private final class FakeDesk: HoldDesk, @unchecked Sendable {
         try open("a")
         let answer = try ask("/api/holds/h_a")
         #expect(answer.status == 200)
-        #expect(answer.header("cache-control") == "no-store")
+        #expect(answer.header("content-type") == "application/json")
         let body = try JSONValue(parsing: answer.body)
         #expect(body["reason"]?.stringValue == "share")
         #expect(body["changes"]?.arrayValue?.isEmpty == true)

@@ -27,6 +27,37 @@ import Testing
         #expect(Simulation.run(scenario).violation == nil)
     }
 
+    @Test func `a filling whose acknowledgement is lost goes on only when opened anew`() {
+        let scenario = Scenario(
+            seed: 11_321, rules: Scenario.Rules(), accounts: [0: []],
+            happenings: [
+                Happening(
+                    at: .zero, lasting: .seconds(27), what: .broker(.lostAcknowledgements(3)))
+            ], length: .seconds(50))
+        #expect(Simulation.run(scenario).violation == nil)
+    }
+
+    @Test(arguments: 0..<5 as Range<UInt64>)
+    func `decidedAt goes on from the last event when a restart finds the wall clock set back`(
+        seed: UInt64
+    ) {
+        var rules = Scenario.Rules()
+        rules.schedule.slowest = .seconds(10)
+        let scenario = Scenario(
+            seed: seed, rules: rules, accounts: [0: []],
+            happenings: [
+                Happening(
+                    at: .seconds(15), lasting: .seconds(45),
+                    what: .weather(.revoked(status: 401), account: nil)),
+                Happening(at: .seconds(57), what: .clock(step: .seconds(-86_400))),
+                Happening(
+                    at: .seconds(58),
+                    what: .crash(
+                        effects: 0, isBefore: true, isPowerCut: true, rest: .seconds(1))),
+            ], length: .seconds(80))
+        #expect(Simulation.run(scenario).violation == nil)
+    }
+
     @Test func `a failing history is made shorter, and still breaks the same rule`() throws {
         let sabotage = { Sabotage(line: { $0 + " key=sk_sim_a0_1" }) }
         let scenario = Scenario(seed: 3)

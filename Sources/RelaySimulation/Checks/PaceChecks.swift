@@ -78,10 +78,15 @@ final class PaceChecks {
         let active = world.register.active
         let pages = active.reduce(0) { $0 + world.api.pages($1) }
         let need = Double(pages) / (0.9 * rules.budget)
+        func own(_ account: Int) -> Double {
+            (world.register[account]?.interval ?? rules.slowest).inSeconds
+        }
+        // Requests a second that the accounts' own intervals ask for.
+        let load = active.reduce(0) { $0 + Double(world.api.pages($1)) / own($1) }
         for account in active {
-            let own = world.register[account]?.interval ?? rules.slowest
+            let suffices = need <= rules.slowest.inSeconds && load <= 0.9 * rules.budget
             // Where the budget does not suffice, everyone goes in turn.
-            let limit = need <= rules.slowest.inSeconds ? own.inSeconds : 3 * need
+            let limit = suffices ? own(account) : 3 * max(need, own(account))
             let most = max(limit, need, rules.fastest.inSeconds) + 0.25
             var last = start
             for begin in (begins[account] ?? []) + [now] {

@@ -195,7 +195,7 @@ import Testing
         #expect(stamp(50, 1000) == 100)
         #expect(stamp(70, 1020) == 110)
         #expect(stamp(70, 1020) == 110)
-        #expect(stamp(110, 1060) == 130)
+        #expect(stamp(100, 1060) == 130)
         #expect(stamp(150, 1100) == 150)
         #expect(stamp(250, 1200) == 250)
         #expect(stamp(240, 1210) == 250)
