@@ -73,6 +73,14 @@ final class FakeJournal: Journal {
         }
     }
 
+    func remains(of account: AccountID) throws(JournalFailure) -> BeliefRemains {
+        content.withLock { content in
+            let belief = content.beliefs[account]
+            return BeliefRemains(
+                head: belief?.head, connections: belief.map { Array($0.rows.keys) } ?? [])
+        }
+    }
+
     func heads() throws(JournalFailure) -> [AccountID: BeliefHead] {
         content.withLock { $0.beliefs.mapValues(\.head) }
     }
