@@ -100,7 +100,7 @@ import Testing
         let error = #expect(throws: KafkaError.self) {
             try consumer.read(topic: name, patience: .seconds(1)) { _ in }
         }
-        #expect(error?.kind == .timedOut)
+        #expect(error?.kind == .heldBack)
         #expect(error?.reason.contains("partitions 0 of \(name)") == true)
         try producer.commit(timeout: .seconds(20))
         #expect(try contents(of: name, configuration).compactMap(\.text) == ["open"])

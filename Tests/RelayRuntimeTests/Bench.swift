@@ -46,6 +46,8 @@ final class Bench {
     private(set) var loop: PollLoop
     private(set) var judge: Judge
     private(set) var transport: ManualTransport
+    /// What was logged.
+    let lines: Lock<[String]>
     private let settings: RelaySettings
     private let random: Lock<SeededRandom>
     private var epochs = EpochSource(last: 0)
@@ -65,16 +67,17 @@ final class Bench {
             limits: limits, requestTimeout: .seconds(100), walkTimeout: .seconds(1000))
         random = Lock(SeededRandom(seed: seed))
         transport = ManualTransport(places: places)
-        (loop, judge) = Self.make(settings, transport, queue, journal, random)
+        lines = Lock([])
+        (loop, judge) = Self.make(settings, transport, queue, journal, random, lines)
         loop.once = once.map { OnceRound(total: $0) }
     }
 
     private static func make(
         _ settings: RelaySettings, _ transport: ManualTransport, _ queue: JudgeQueue,
-        _ journal: FakeJournal, _ random: Lock<SeededRandom>
+        _ journal: FakeJournal, _ random: Lock<SeededRandom>, _ lines: Lock<[String]>
     ) -> (PollLoop, Judge) {
         let clock = RelayClock()
-        let log = RelayLog { _ in }
+        let log = RelayLog { line in lines.withLock { $0.append(line) } }
         let loop = PollLoop(
             settings: settings, clock: clock, log: log, transport: transport, judge: queue,
             random: { random.withLock { $0.next() } })
@@ -89,7 +92,7 @@ final class Bench {
         queue = JudgeQueue()
         postponed = []
         transport = ManualTransport(places: transport.places)
-        (loop, judge) = Self.make(settings, transport, queue, journal, random)
+        (loop, judge) = Self.make(settings, transport, queue, journal, random, lines)
         epochs = EpochSource(last: try journal.lastEpoch())
         try start()
     }
