@@ -112,7 +112,7 @@ def test_a_right_pipeline_is_taken(program, tmp_path):
     {"version": 2},
     {"sinks": [{"kafka": {"topic": "a"}}, {"kafka": {"topic": "a"}}]},
     {"sinks": [{"kafka": {"topic": "bad topic!"}}]},
-    {"sinks": [{"kafka": {"topic": "a", "format": "binary"}}]},
+    {"sinks": [{"kafka": {"topic": "a", "format": "avro"}}]},
     {"sinks": [{"kafka": {"topic": "a"}, "log": {}}]},
     {"kafka": {"properties": {"acks": "1"}}},
     {"kafka": {"properties": {"enable.idempotence": False}}},
