@@ -248,6 +248,7 @@ public final class Relay: Sendable {
     ) {
         let (judge, loop, state) = (judge, loop, state)
         let remembering = waitsForBroker ? couriers.filter(\.route.isRemote) : []
+        let remote = couriers.filter(\.route.isRemote)
         state.withLock { $0.isWaitingForBroker = !remembering.isEmpty }
         let judgeThread = OSThread(name: "judge") {
             // An empty journal stays empty until it is known whether another was lost.
@@ -259,11 +260,13 @@ public final class Relay: Sendable {
             guard goesOn == true else { return }
             judge.run(lastEpoch: lastEpoch) { loop.post(.judged($0)) }
         }
-        let remote = couriers.filter(\.route.isRemote)
         let courierThreads = couriers.map { courier in
-            OSThread(name: "courier") {
-                // What a broker tells of the journal may end what it holds: its sinks speak first.
-                if !courier.route.isRemote { Self.awaitFirstTry(of: remote, before: courier) }
+            OSThread(name: "courier") { [self] in
+                // What a broker tells of the journal may end what it holds: its sinks speak first,
+                // and of a journal that does not fit nobody is told.
+                if !courier.route.isRemote {
+                    guard Self.awaitFirstTry(of: remote), misfit == nil else { return }
+                }
                 courier.run()
                 guard let failure = courier.status.withLock({ $0.stopped }) else { return }
                 state.signal { $0.failure = $0.failure ?? failure }
@@ -291,12 +294,14 @@ public final class Relay: Sendable {
         state.withLock { $0.threads = [pollThread, houseThread, upkeepThread] }
     }
 
-    /// Waits until each of these has opened, or failed to for the first time.
-    private static func awaitFirstTry(of remote: [Courier], before courier: Courier) {
-        for other in remote {
-            _ = other.status.wait { status -> Bool? in
-                status.hasTried || status.stopped != nil || status.isStopping ? true : nil
-            }
+    /// Waits until each of these has opened, or failed to for the first time; false when it is
+    /// stopped before that.
+    private static func awaitFirstTry(of remote: [Courier]) -> Bool {
+        remote.allSatisfy { courier in
+            courier.status.wait { status -> Bool? in
+                if status.hasTried || status.stopped != nil { return true }
+                return status.isStopping ? false : nil
+            } ?? false
         }
     }
 

@@ -143,6 +143,32 @@ import Threading
         #expect(try events(stage, "a").last?.content == .account(.resynced(reason: "restore")))
     }
 
+    @Test func `of a journal that does not fit no local sink is told anything`() throws {
+        let stage = Stage()
+        try begin(stage)
+        stage.journal.content.withLock { $0.id = JournalID("another") }
+        stage.world.set("key-of-a", "c1", "revoked")
+        let output = SinkName("log")
+        // What it has still to send to this sink is of another life.
+        try stage.journal.setPlaces([output: .start])
+        let local = FakePublisher(journal: stage.journal, remembers: false)
+        let routes =
+            stage.routes + [
+                Route(
+                    publisher: local, sinks: [SinkPlan(name: output, role: .events(nil))],
+                    sorts: [output: "log"], remembersPlaces: false)
+            ]
+        let relay = try Relay(
+            Relay.Parts(
+                settings: stage.settings, journal: stage.journal, register: stage.register,
+                transport: FakeTransport(stage.world), routes: routes, log: stage.log))
+        try relay.start()
+        _ = try #require(relay.failure(within: .seconds(60)))
+        relay.stop(within: .seconds(10))
+        #expect(relay.misfit?.cause == .foreign)
+        #expect(local.values("log").isEmpty)
+    }
+
     @Test func `who dies after the renewal goes on, and who dies before begins again`() throws {
         let stage = Stage()
         try begin(stage)

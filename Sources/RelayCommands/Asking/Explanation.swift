@@ -9,6 +9,8 @@ struct Explanation {
     enum Arrival: String {
         /// The sink's place is at the event or past it.
         case delivered
+        /// The sink would not take it; it waits for `parked retry` or `parked drop`.
+        case parked
         /// The sink has not come so far.
         case waiting
         /// The sink takes no such event: its `when` leaves it out, or it is given states alone.
@@ -43,7 +45,11 @@ struct Explanation {
             throw CommandError(.failure, error.description)
         }
         let places: [SinkName: JournalPosition]
-        do throws(JournalFailure) { places = try log.places() } catch { throw CommandError(error) }
+        let parked: Set<SinkName>
+        do throws(JournalFailure) {
+            places = try log.places()
+            parked = try log.parkedSinks(at: stored.position)
+        } catch { throw CommandError(error) }
         sinks = plans.map { plan in
             let place = places[plan.name]
             let isTaken =
@@ -52,6 +58,7 @@ struct Explanation {
                 case .events(let filter): filter?.takes(stored.facts, of: stored.account) ?? true
                 }
             guard isTaken else { return (plan.name, place, .notTaken) }
+            guard !parked.contains(plan.name) else { return (plan.name, place, .parked) }
             return (plan.name, place, (place ?? .start) >= stored.position ? .delivered : .waiting)
         }
     }

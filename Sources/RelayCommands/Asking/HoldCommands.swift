@@ -126,7 +126,8 @@ enum HoldCommands {
                     .failure,
                     "hold \(open.hold.id) is of a wrong account and cannot be discarded. Release it"
                         + " if the new list is the account's; else give the account its own key:"
-                        + " 'trax-relay accounts add \(open.account) --replace'.")
+                        + " in the accounts file if it came from there, or by 'trax-relay accounts"
+                        + " add \(open.account) --replace'.")
             }
         }
     }

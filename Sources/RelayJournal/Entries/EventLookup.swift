@@ -65,6 +65,15 @@ extension EventLog {
         try readers.withReader { try $0.places() }
     }
 
+    /// The sinks for which the record at a position is parked.
+    public func parkedSinks(at position: JournalPosition) throws(JournalFailure) -> Set<SinkName> {
+        try readers.withReader { connection in
+            Set(
+                try connection.database.prepare("SELECT sink FROM parked WHERE position = ?")
+                    .all(.integer(position.number)) { SinkName($0.text(0)) })
+        }
+    }
+
     private static func whole(_ row: Statement.Row) throws -> StoredEvent? {
         var event = try event(row)
         event?.evidence = row.blobOrNil(14)
