@@ -76,4 +76,11 @@ public struct StateRecord: Hashable, Sendable {
             observedAt: observedAt,
             since: object["since"]?.stringValue.flatMap { Timestamp($0) })
     }
+
+    /// Reads a record's value; nil where it is no state record.
+    public init?(parsing bytes: [UInt8]) {
+        do throws(JSONError) {
+            self.init(json: try JSONValue(parsing: bytes))
+        } catch { return nil }
+    }
 }

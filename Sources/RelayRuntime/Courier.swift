@@ -145,19 +145,19 @@ final class Courier: Sendable {
     /// Does the one thing that is to be done next.
     func step(_ load: inout Load) -> Next {
         let now = clock.now
-        let head = head.withLock { $0 }
         if !load.unsaved.isEmpty, now - load.savedAt >= Self.placeAge {
             save(&load)
             load.savedAt = now
         }
         if load.delivery.isOpen,
-            let filled = fillNext(&load.filling, &load.delivery, now: now, head: head)
+            let filled = fillNext(&load.filling, &load.delivery, now: now)
         {
             load.unsaved.insert(filled)
             save(&load)
         }
         lookAtParked(&load, now: now)
         if load.delivery.isOpen { replayNext(&load, now: now) }
+        let head = head.withLock { $0 }
         switch load.delivery.next(now: now, head: head) {
         case .open:
             open(&load.delivery, &load.filling)
@@ -220,7 +220,8 @@ final class Courier: Sendable {
                         + " beyond")
             }
             size = entries.count
-            let run = load.delivery.run(of: entries, to: sinks)
+            var run = load.delivery.run(of: entries, to: sinks)
+            load.filling.leaveOut(of: &run, entries)
             if run.parts.contains(where: { !$0.messages.isEmpty }) {
                 try tell(run)
             }

@@ -18,7 +18,7 @@ extension Courier {
     ///
     /// A sink that cannot be filled waits with a back-off, and the others go on without it.
     func fillNext(
-        _ filling: inout Filling, _ delivery: inout Delivery, now: Instant, head: JournalPosition
+        _ filling: inout Filling, _ delivery: inout Delivery, now: Instant
     ) -> SinkName? {
         guard let sink = filling.next(now: now) else { return nil }
         do throws(PublishFailure) {
@@ -26,9 +26,9 @@ extension Courier {
                 filling.filled(sink)
                 return nil
             }
-            try fill(sink, head: head)
-            filling.filled(sink)
-            delivery.filled(sink, at: head)
+            let (place, already) = try fill(sink)
+            filling.filled(sink, already)
+            delivery.filled(sink, at: place)
             status.withLock { _ = $0.fresh.remove(sink) }
             return sink
         } catch {
@@ -45,25 +45,34 @@ extension Courier {
 
     /// Sends a state sink everything that is believed, and takes back what it holds beyond that.
     ///
-    /// Beliefs are read one by one while the judge goes on writing, so a record may be newer than
-    /// the place; the entries after it are delivered again, and the last word is the newest.
     /// Accounts of the register without a belief lose what the topic holds of them: their baseline
     /// is to come.
-    private func fill(_ sink: SinkName, head: JournalPosition) throws(PublishFailure) {
-        let accounts = try reading { () throws(JournalFailure) in
-            try journal.heads().keys.sorted()
+    ///
+    /// - Returns: the place at which the sink goes on, and what it has of the entries after it.
+    private func fill(
+        _ sink: SinkName
+    ) throws(PublishFailure) -> (place: JournalPosition, already: FilledAlready) {
+        let heads = try PublishFailure.journaling { () throws(JournalFailure) in
+            try journal.heads()
         }
+        // After the heads: a belief that is still as it was there has no entry beyond this.
+        let head = head.withLock { $0 }
+        var already = FilledAlready()
+        let accounts = heads.keys.sorted()
         let ours = status.withLock { $0.accounts }.union(accounts)
-        guard !ours.isEmpty else { return }
+        guard !ours.isEmpty else { return (head, already) }
         var stale = try route.publisher.heldKeys(of: sink) { key in
             StateRecord.split(key: key).map { ours.contains($0.0) } ?? false
         }
         var messages: [OutboundMessage] = []
         for account in accounts {
-            let belief = try reading { () throws(JournalFailure) in
+            let belief = try PublishFailure.journaling { () throws(JournalFailure) in
                 try journal.belief(of: account)
             }
             guard let belief else { continue }
+            if let before = heads[account] {
+                already.note(belief.head, of: account, before: before)
+            }
             for (id, row) in belief.rows.sorted(by: { $0.key < $1.key }) {
                 let key = StateRecord.key(account, id)
                 let record = row.stateRecord(of: account, epoch: belief.head.epoch)
@@ -73,11 +82,15 @@ extension Courier {
             }
             try send(&messages, to: sink, head: head, least: Self.fillingLimit)
         }
+        already.until = try PublishFailure.journaling { () throws(JournalFailure) in
+            try journal.head()
+        }
         messages += stale.sorted().map { OutboundMessage(position: head, key: $0, value: nil) }
         try send(&messages, to: sink, head: head, least: 1)
         let last = Run.Part(sink: sink, messages: [], place: head, eventID: try eventID(at: head))
         try tell(Run(parts: [last]))
         log.note(.info, "sink.filled", "state sink filled from beliefs", ["sink": sink.text])
+        return (head, already)
     }
 
     /// Sends what has gathered, if it is enough for a run.
@@ -131,16 +144,8 @@ extension Courier {
     }
 
     private func eventID(at position: JournalPosition) throws(PublishFailure) -> EventID? {
-        try reading { () throws(JournalFailure) in try journal.eventID(at: position) }
-    }
-
-    private func reading<Result>(
-        _ body: () throws(JournalFailure) -> Result
-    ) throws(PublishFailure) -> Result {
-        do throws(JournalFailure) {
-            return try body()
-        } catch {
-            throw PublishFailure(kind: .unavailable, code: error.code, reason: error.reason)
+        try PublishFailure.journaling { () throws(JournalFailure) in
+            try journal.eventID(at: position)
         }
     }
 }
@@ -155,6 +160,8 @@ struct Filling {
     }
 
     private var waiting: [SinkName: Wait] = [:]
+    /// What sinks were told when they were filled, until they have come so far.
+    var already: [SinkName: FilledAlready] = [:]
     private var failures: [SinkName: PublishFailure] = [:]
 
     /// After opening: sinks that the other side remembers nothing of, that are new to the journal,
@@ -198,9 +205,10 @@ struct Filling {
             reason: failure?.reason ?? "\(sink) is being filled")
     }
 
-    mutating func filled(_ sink: SinkName) {
+    mutating func filled(_ sink: SinkName, _ already: FilledAlready? = nil) {
         waiting.removeValue(forKey: sink)
         failures[sink] = nil
+        if let already, !already.accounts.isEmpty { self.already[sink] = already }
     }
 
     mutating func postpone(_ sink: SinkName, _ failure: PublishFailure, until: Instant) {

@@ -49,9 +49,9 @@ public final class Renewal: Sendable {
     ///   tried again.
     public func run(_ misfit: Misfit) throws(PublishFailure) {
         var read = Read()
-        try journaling { () throws(JournalFailure) in try journal.forgetStates() }
+        try PublishFailure.journaling { () throws(JournalFailure) in try journal.forgetStates() }
         if let source = source(misfit) { read = try readBack(from: source) }
-        try journaling { () throws(JournalFailure) in try renew(misfit, read) }
+        try PublishFailure.journaling { () throws(JournalFailure) in try renew(misfit, read) }
     }
 
     /// What was read of a state topic.
@@ -92,10 +92,10 @@ public final class Renewal: Sendable {
             guard let state = take(held, &read) else { return }
             states.append(state)
             guard states.count >= Self.batch else { return }
-            try journaling { () throws(JournalFailure) in try journal.keep(states) }
+            try PublishFailure.journaling { () throws(JournalFailure) in try journal.keep(states) }
             states.removeAll(keepingCapacity: true)
         }
-        try journaling { () throws(JournalFailure) in try journal.keep(states) }
+        try PublishFailure.journaling { () throws(JournalFailure) in try journal.keep(states) }
         if read.unreadable > 0 {
             log.note(
                 .warning, "renewal", "records of a state topic could not be read; they are left",
@@ -111,7 +111,7 @@ public final class Renewal: Sendable {
             return nil
         }
         if let value = held.value {
-            guard let record = Self.record(value), record.account == account,
+            guard let record = StateRecord(parsing: value), record.account == account,
                 record.connection.id == connection
             else {
                 read.unreadable += 1
@@ -124,12 +124,6 @@ public final class Renewal: Sendable {
         return ReadState(
             account: account, connection: connection, value: held.value,
             partition: held.partition, writtenAt: held.writtenAt)
-    }
-
-    private static func record(_ value: [UInt8]) -> StateRecord? {
-        do throws(JSONError) {
-            return StateRecord(json: try JSONValue(parsing: value))
-        } catch { return nil }
     }
 
     private func renew(_ misfit: Misfit, _ read: Read) throws(JournalFailure) {
@@ -173,15 +167,5 @@ public final class Renewal: Sendable {
                 "rows": "\(rows)", "before": misfit.progress[misfit.sink]?.journal.text ?? "?",
                 "journal": id.text,
             ])
-    }
-
-    private func journaling<Result>(
-        _ body: () throws(JournalFailure) -> Result
-    ) throws(PublishFailure) -> Result {
-        do throws(JournalFailure) {
-            return try body()
-        } catch {
-            throw PublishFailure(kind: .unavailable, code: error.code, reason: error.reason)
-        }
     }
 }

@@ -243,4 +243,35 @@ import Threading
         try stage.run { _ in try stage.walks(2, of: "key-of-a") }
         #expect(stage.publisher.values("states").count == 5)
     }
+
+    @Test func `a key never goes back, though its account changes while its sink is filled`() throws
+    {
+        let stage = Stage()
+        stage.sinks = [SinkPlan(name: Stage.events, role: .events(nil))]
+        try begin(stage)
+        stage.sinks.append(SinkPlan(name: Stage.states, role: .state))
+        let (world, journal) = (stage.world, stage.journal)
+        stage.publisher.state.withLock { state in
+            state.whileFilling = {
+                for status in ["expired", "active", "revoked"] {
+                    let count = journal.events("a").count
+                    world.set("key-of-a", "c1", status)
+                    #expect(throws: Never.self) {
+                        try eventually("journaled") { journal.events("a").count > count }
+                    }
+                }
+            }
+        }
+        try stage.run { _ in
+            try eventually("filled") { !stage.publisher.values("states").isEmpty }
+            try change(stage, times: 2)
+            try eventually("told") {
+                stage.publisher.values("states").last?.contains("\"sequence\":5") == true
+            }
+        }
+        let records = stage.publisher.state.withLock { $0.records[Stage.states] ?? [] }
+        let numbers = records.compactMap { $0.value.flatMap { StateRecord(parsing: $0) }?.sequence }
+        #expect(numbers == [3, 4, 5])
+        #expect(try stage.delivered("a").count == 5)
+    }
 }

@@ -30,6 +30,8 @@ final class FakePublisher: Publisher {
         var empty: Set<SinkName> = []
         /// While true, runs wait.
         var isHeld = false
+        /// Called while a state sink is being filled, before beliefs are read.
+        var whileFilling: (@Sendable () -> Void)?
     }
 
     static let away = PublishFailure(
@@ -108,7 +110,8 @@ final class FakePublisher: Publisher {
     func heldKeys(
         of sink: SinkName, isOurs: (String) -> Bool
     ) throws(PublishFailure) -> Set<String> {
-        let records = state.withLock { $0.records[sink] ?? [] }
+        let (records, whileFilling) = state.withLock { ($0.records[sink] ?? [], $0.whileFilling) }
+        whileFilling?()
         let last = Dictionary(records.map { ($0.key, $0.value) }) { _, later in later }
         return Set(last.filter { $0.value != nil && isOurs($0.key) }.keys)
     }

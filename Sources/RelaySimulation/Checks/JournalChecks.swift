@@ -232,11 +232,3 @@ extension [String: Facts] {
         return texts.isEmpty ? "no rows" : texts.joined(separator: ", ")
     }
 }
-
-extension StateRecord {
-    /// Reads a record's bytes; nil where they are none.
-    init?(parsing bytes: [UInt8]) {
-        guard let value = JSONReading.value(bytes) else { return nil }
-        self.init(json: value)
-    }
-}
