@@ -218,20 +218,8 @@ extension KafkaPublisher {
 
     /// The progress of our sinks, and the keys of others.
     private func readProgress() throws(PublishFailure) -> ([SinkName: Progress], Set<String>) {
-        let topic = settings.progressTopic
-        var table = ProgressTable()
-        do {
-            let consumer = try KafkaConsumer(settings.readerConfiguration(), log: log)
-            defer { consumer.close(timeout: .seconds(2)) }
-            try consumer.read(topic: topic, patience: .seconds(10)) { table.take($0) }
-        } catch let error as KafkaError {
-            throw PublishFailure(error, doing: "reading the progress topic \(topic)", settings)
-        } catch {
-            throw PublishFailure(
-                kind: .unavailable, code: "progress", reason: "reading \(topic): \(error)")
-        }
         let ours = Set(settings.sinks.map(\.name))
-        let all = try table.progress(topic: topic)
+        let all = try Self.readProgress(settings, log: log)
         return (
             all.filter { ours.contains($0.key) },
             Set(all.keys.filter { !ours.contains($0) }.map(\.text))

@@ -9,10 +9,18 @@ extension KafkaPublisher {
     public static func recall(
         _ settings: KafkaSettings
     ) throws(PublishFailure) -> [SinkName: Progress] {
+        let ours = Set(settings.sinks.map(\.name))
+        return try readProgress(settings) { _ in }.filter { ours.contains($0.key) }
+    }
+
+    /// All that a pipeline's progress topic says, also of sinks that are no longer ours.
+    static func readProgress(
+        _ settings: KafkaSettings, log: @escaping KafkaLog
+    ) throws(PublishFailure) -> [SinkName: Progress] {
         let topic = settings.progressTopic
         var table = ProgressTable()
         do {
-            let consumer = try KafkaConsumer(settings.readerConfiguration(), log: { _ in })
+            let consumer = try KafkaConsumer(settings.readerConfiguration(), log: log)
             defer { consumer.close(timeout: .seconds(2)) }
             try consumer.read(topic: topic, patience: .seconds(10)) { table.take($0) }
         } catch let error as KafkaError {
@@ -21,7 +29,6 @@ extension KafkaPublisher {
             throw PublishFailure(
                 kind: .unavailable, code: "progress", reason: "reading \(topic): \(error)")
         }
-        let ours = Set(settings.sinks.map(\.name))
-        return try table.progress(topic: topic).filter { ours.contains($0.key) }
+        return try table.progress(topic: topic)
     }
 }

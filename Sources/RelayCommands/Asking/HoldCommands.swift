@@ -52,7 +52,7 @@ enum HoldCommands {
         _ arguments: ParsedArguments, _ terminal: Terminal
     ) throws(CommandError) -> ExitCode {
         let workshop = try Workshop(pipelineFile: arguments.required("--config"))
-        let book = try open(workshop)
+        let book = try workshop.openHoldBook()
         var table = Table(header: ["HOLD", "ACCOUNT", "REASON", "REMOVALS", "FAILURES", "SINCE"])
         for open in try all(book) {
             if arguments.has("--json") {
@@ -73,7 +73,7 @@ enum HoldCommands {
         _ arguments: ParsedArguments, _ terminal: Terminal
     ) throws(CommandError) -> ExitCode {
         let workshop = try Workshop(pipelineFile: arguments.required("--config"))
-        let open = try find(arguments.required("HOLD"), try open(workshop), workshop)
+        let open = try find(arguments.required("HOLD"), try workshop.openHoldBook(), workshop)
         if arguments.has("--json") {
             terminal.print(open.json.text)
             return .ok
@@ -112,7 +112,7 @@ enum HoldCommands {
         _ action: HoldAction, _ arguments: ParsedArguments, _ terminal: Terminal
     ) throws(CommandError) -> ExitCode {
         let workshop = try Workshop(pipelineFile: arguments.required("--config"))
-        let book = try open(workshop)
+        let book = try workshop.openHoldBook()
         let open = try find(arguments.required("HOLD"), book, workshop)
         do throws(HoldOrderFailure) {
             let order = try book.order(action, of: open.hold.id)
@@ -154,15 +154,6 @@ enum HoldCommands {
         }
         terminal.print("\(order.hold): ordered; the relay has not carried it out yet")
         return .ok
-    }
-
-    private static func open(_ workshop: Workshop) throws(CommandError) -> HoldBook {
-        let file = try workshop.openFile(.existing)
-        do throws(JournalFailure) {
-            return try HoldBook(file)
-        } catch {
-            throw CommandError(error)
-        }
     }
 
     private static func all(_ book: HoldBook) throws(CommandError) -> [OpenHold] {

@@ -46,7 +46,7 @@ enum ParkedCommands {
         var table = Table(header: [
             "RECORD", "SINK", "ACCOUNT", "WHAT", "BYTES", "REASON", "PARKED",
         ])
-        for parked in try records(try open(workshop)) {
+        for parked in try records(try workshop.openParkedBook()) {
             if arguments.has("--json") {
                 terminal.print(json(parked).text)
                 continue
@@ -87,7 +87,7 @@ enum ParkedCommands {
         _ arguments: ParsedArguments, _ terminal: Terminal
     ) throws(CommandError) -> ExitCode {
         let workshop = try Workshop(pipelineFile: arguments.required("--config"))
-        let book = try open(workshop)
+        let book = try workshop.openParkedBook()
         let chosen = try find(arguments.required("RECORD"), book, workshop)
         let sinks = Set(workshop.pipeline.sinks.map(\.name))
         if let stranger = chosen.first(where: { !sinks.contains($0.sink) }) {
@@ -142,7 +142,7 @@ enum ParkedCommands {
         _ arguments: ParsedArguments, _ terminal: Terminal
     ) throws(CommandError) -> ExitCode {
         let workshop = try Workshop(pipelineFile: arguments.required("--config"))
-        let book = try open(workshop)
+        let book = try workshop.openParkedBook()
         let chosen = try find(arguments.required("RECORD"), book, workshop)
         do throws(JournalFailure) {
             for parked in chosen {
@@ -150,15 +150,6 @@ enum ParkedCommands {
                 terminal.print("\(parked.number): dropped")
             }
             return .ok
-        } catch {
-            throw CommandError(error)
-        }
-    }
-
-    private static func open(_ workshop: Workshop) throws(CommandError) -> ParkedBook {
-        let file = try workshop.openFile(.existing)
-        do throws(JournalFailure) {
-            return try ParkedBook(file)
         } catch {
             throw CommandError(error)
         }

@@ -10,6 +10,7 @@ struct QuickstartFolder {
 
     init() throws(CommandError) {
         let root = EnvironmentVariables.process["TMPDIR"] ?? "/tmp"
+        // mkdtemp(3) puts letters in the place of the X.
         var template = Array("\(root)/trax-relay-quickstart-XXXXXX".utf8CString)
         guard unsafe mkdtemp(&template) != nil else {
             throw CommandError(.failure, "no temporary folder can be made in \(root).")

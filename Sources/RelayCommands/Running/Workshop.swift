@@ -48,9 +48,25 @@ struct Workshop {
     func openRegister(
         _ access: JournalFile.Access = .existing
     ) throws(CommandError) -> AccountRegister {
+        try open(access) { (file) throws(JournalFailure) in try AccountRegister(file) }
+    }
+
+    /// Opens the book of holds, in a file that must be there.
+    func openHoldBook() throws(CommandError) -> HoldBook {
+        try open(.existing) { (file) throws(JournalFailure) in try HoldBook(file) }
+    }
+
+    /// Opens the book of parked records, in a file that must be there.
+    func openParkedBook() throws(CommandError) -> ParkedBook {
+        try open(.existing) { (file) throws(JournalFailure) in try ParkedBook(file) }
+    }
+
+    private func open<Part>(
+        _ access: JournalFile.Access, _ make: (JournalFile) throws(JournalFailure) -> Part
+    ) throws(CommandError) -> Part {
         let file = try openFile(access)
         do throws(JournalFailure) {
-            return try AccountRegister(file)
+            return try make(file)
         } catch {
             throw CommandError(error)
         }

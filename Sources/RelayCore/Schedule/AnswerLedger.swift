@@ -59,7 +59,7 @@ public struct AnswerLedger: Sendable {
         for slot: Int, since: Timestamp, others: Int
     ) -> FleetVerdict {
         guard others >= Self.quorum else { return .thisAccount }
-        let first = firstIndex(since: since.milliseconds)
+        let first = times.firstIndex(since: since.milliseconds)
         var heardOthers = heard.sum(from: first)
         var refusedOthers = refused.sum(from: first)
         if slot < latest.count, latest[slot] >= first {
@@ -68,15 +68,6 @@ public struct AnswerLedger: Sendable {
         }
         guard heardOthers >= Self.quorum else { return .tooFewHeard }
         return 2 * refusedOthers < heardOthers ? .thisAccount : .fleetRefused
-    }
-
-    private func firstIndex(since time: Int64) -> Int {
-        var (low, high) = (0, times.count)
-        while low < high {
-            let middle = (low + high) / 2
-            if times[middle] < time { low = middle + 1 } else { high = middle }
-        }
-        return low
     }
 
     private mutating func compact() {

@@ -109,7 +109,7 @@ public struct SealLedger: Sendable {
         guard others >= FleetSight.quorum else { return FleetSight(others: others, answers: [:]) }
         var answers: [Timestamp: FleetSight.Answer] = [:]
         for sight in sights {
-            let first = firstIndex(since: sight.milliseconds)
+            let first = times.firstIndex(since: sight.milliseconds)
             let isMine = mine.latest >= 0 && Int(mine.latest) >= first && mine.isAsked
             answers[sight] = FleetSight.Answer(
                 asked: asked.sum(from: first) - (isMine ? 1 : 0),
@@ -137,15 +137,6 @@ public struct SealLedger: Sendable {
         guard account.latest >= 0, account.isAsked else { return }
         asked.add(sign, at: Int(account.latest))
         if account.lacks { lacking.add(sign, at: Int(account.latest)) }
-    }
-
-    private func firstIndex(since time: Int64) -> Int {
-        var (low, high) = (0, times.count)
-        while low < high {
-            let middle = (low + high) / 2
-            if times[middle] < time { low = middle + 1 } else { high = middle }
-        }
-        return low
     }
 
     private mutating func compact() {
