@@ -63,7 +63,9 @@ let house: [Target] = [
             "RelayCore", "ConnectionEvents", "Crypto", "Hashing", "JSON", "SQLite", "Threading",
         ]),
     room("RelaySinks", ["RelayCore", "ConnectionEvents", "JSON", "Kafka", "Threading"]),
-    room("TraxAPI", ["RelayCore", "ConnectionEvents", "Crypto", "HTTPClient", "JSON"]),
+    room(
+        "TraxAPI",
+        ["RelayCore", "ConnectionEvents", "Crypto", "HTTPClient", "JSON", "Threading"]),
     room(
         "RelayRuntime", ["RelayCore", "ConnectionEvents", "Crypto", "Hashing", "JSON", "Threading"]),
     room(
@@ -127,7 +129,10 @@ let testTargets: [Target] = [
     tests("TidyTests", []),
     tests(
         "TraxAPITests",
-        ["TraxAPI", "RelayCore", "ConnectionEvents", "Crypto", "HTTPServer", "Threading"]),
+        [
+            "TraxAPI", "TraxSandbox", "RelayCore", "ConnectionEvents", "Crypto", "HTTPServer",
+            "JSON", "Threading",
+        ]),
     tests("TraxSandboxTests", ["TraxSandbox", "Crypto", "HTTPClient", "JSON"]),
     tests("YAMLTests", ["YAML"]),
 ]
@@ -137,6 +142,7 @@ let package = Package(
     products: [
         .executable(name: "trax-relay", targets: ["trax-relay"]),
         .library(name: "ConnectionEvents", targets: ["ConnectionEvents"]),
+        .library(name: "TraxAPI", targets: ["TraxAPI"]),
     ],
     targets: moduleMaps + wrappers + house + testTargets,
     swiftLanguageModes: [.v6],

@@ -21,6 +21,8 @@ internal import Glibc
     private let maximumBody: Int
     private var isPlainGet = false
     private var isSafe = false
+    /// Whether the request asked for a connection of its own.
+    private var isFresh = false
     private var timeout: Duration?
     private(set) var origin = ""
     /// What the first attempt took, when this is the second.
@@ -53,7 +55,10 @@ internal import Glibc
         buffer.clear()
         headEnded = false
         isTooLarge = false
-        if earlier != nil { try set(CURLOPT_FRESH_CONNECT, 0) }
+        if earlier != nil || isFresh != request.onNewConnection {
+            try set(CURLOPT_FRESH_CONNECT, request.onNewConnection ? 1 : 0)
+            isFresh = request.onNewConnection
+        }
         earlier = nil
         unsafe errorText.pointee = 0
         origin = request.url

@@ -29,18 +29,24 @@ public struct HTTPRequest: Sendable, CustomStringConvertible, CustomReflectable 
     public var body: [UInt8]?
     /// The whole request's time, from `start` to the last byte, connecting included.
     public var timeout: Duration
+    /// Whether it goes over a connection of its own, and is therefore sent once at most.
+    ///
+    /// Over a kept connection that its server has just closed, any request is sent a second time:
+    /// nobody can tell whether the first was read. What must not be done twice asks for this.
+    public var onNewConnection: Bool
 
     /// Describes a request; nothing is checked before it is sent.
     public init(
         _ method: HTTPMethod = .get, url: String,
         headers: [(name: String, value: String)] = [], body: [UInt8]? = nil,
-        timeout: Duration
+        timeout: Duration, onNewConnection: Bool = false
     ) {
         self.method = method
         self.url = url
         self.headers = headers
         self.body = body
         self.timeout = timeout
+        self.onNewConnection = onNewConnection
     }
 
     /// Method and origin alone.

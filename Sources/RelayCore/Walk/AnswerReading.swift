@@ -60,15 +60,25 @@ enum AnswerReading {
 }
 
 /// The API's error envelope: `{ "error": { "code", "message", "requestId", "requiredScope"? } }`.
-struct ErrorEnvelope {
-    var code: String
-    var requiredScope: String?
+///
+/// The one place that reads it, for walks and for every other call.
+public struct ErrorEnvelope: Hashable, Sendable {
+    /// The code, cut to 128 bytes; an open set.
+    public var code: String
+    /// For people and logs, cut to 512 bytes; nil where it is no string.
+    public var message: String?
+    /// Equals the header `X-Request-Id`, cut to 128 bytes.
+    public var requestID: String?
+    /// The scope that the credential lacks, cut to 128 bytes.
+    public var requiredScope: String?
 
-    /// The most bytes that are kept of a code or scope.
+    /// The most bytes that are kept of a code, a request id or a scope.
     static let textLimit = 128
+    /// The most bytes that are kept of a message.
+    static let messageLimit = 512
 
     /// Nil where the body is no such envelope.
-    init?(_ body: UnsafeRawBufferPointer) {
+    public init?(_ body: UnsafeRawBufferPointer) {
         let value: JSONValue
         do {
             value = try unsafe JSONValue(parsing: body)
@@ -79,6 +89,8 @@ struct ErrorEnvelope {
             !code.isEmpty
         else { return nil }
         self.code = code.cut(to: Self.textLimit)
+        message = error["message"]?.stringValue?.cut(to: Self.messageLimit)
+        requestID = error["requestId"]?.stringValue?.cut(to: Self.textLimit)
         requiredScope = error["requiredScope"]?.stringValue?.cut(to: Self.textLimit)
     }
 }

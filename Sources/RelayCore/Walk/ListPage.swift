@@ -1,16 +1,18 @@
 internal import ConnectionEvents
-internal import JSON
+public import JSON
 
 /// One page of a list: `{ "data": [ … ], "nextCursor": "…" }`.
-struct ListPage {
-    var rows: [JSONValue]
+public struct ListPage: Sendable {
+    /// The rows, not yet looked at.
+    public var rows: [JSONValue]
     /// Nil at the end of the list: absent, null or "".
-    var nextCursor: String?
+    public var nextCursor: String?
 
     /// The longest cursor that is followed, in bytes.
     static let cursorLimit = 4096
 
-    static func read(_ body: UnsafeRawBufferPointer) -> Result<ListPage, WalkFailure> {
+    /// Reads a page, or says why it is none; rows are not looked at.
+    public static func read(_ body: UnsafeRawBufferPointer) -> Result<ListPage, WalkFailure> {
         let value: JSONValue
         do {
             value = try unsafe JSONValue(parsing: body)
@@ -43,7 +45,7 @@ extension ListedRow {
     static let extraLimit = 8192
 
     /// Reads a row: any object with a usable id; what is odd about other fields is borne.
-    static func decode(_ value: JSONValue, number: Int) -> Result<ListedRow, WalkFailure> {
+    public static func decode(_ value: JSONValue, number: Int) -> Result<ListedRow, WalkFailure> {
         guard let object = value.objectValue else {
             return .failure(
                 WalkFailure(code: "bad_row", reason: "row \(number) is not a JSON object"))

@@ -1,7 +1,7 @@
 public import ConnectionEvents
 
 /// The header `Retry-After`: seconds, or an HTTP date (RFC 9110, sections 5.6.7 and 10.2.3).
-enum RetryAfter {
+public enum RetryAfter {
     /// However short the server's wish.
     static let shortest: Duration = .seconds(1)
     /// However long the server's wish.
@@ -10,7 +10,7 @@ enum RetryAfter {
     /// How long to wait, between 1 s and 15 min; nil when the header is neither form.
     ///
     /// A date is measured against the answer's own `Date`, so that clocks need not agree.
-    static func wait(_ header: String, date: String?, now: Timestamp) -> Duration? {
+    public static func wait(_ header: String, date: String?, now: Timestamp) -> Duration? {
         let text = header.trimmed
         if !text.isEmpty, text.utf8.allSatisfy({ (0x30...0x39).contains($0) }) {
             let seconds = Int64(text) ?? .max
