@@ -24,9 +24,9 @@ public final class KafkaPublisher: Publisher {
     private let lastEpoch: @Sendable () -> Int64
     let log: KafkaLog
     let note: @Sendable (String) -> Void
-    private let state = Lock(State())
+    let state = Lock(State())
 
-    private struct State {
+    struct State {
         var producer: KafkaProducer?
         /// What we read or wrote last of each sink.
         var known: [SinkName: Progress] = [:]
@@ -34,6 +34,8 @@ public final class KafkaPublisher: Publisher {
         var strays: Set<String> = []
         /// Sinks that took nothing the last time.
         var troubled: Set<SinkName> = []
+        /// Sinks whose topics could not be searched for open transactions at the opening.
+        var unseen: Set<SinkName> = []
         /// Sinks of a run that failed without a name.
         var doubted: Set<SinkName> = []
         var hasOpened = false
@@ -72,6 +74,7 @@ public final class KafkaPublisher: Publisher {
                 kind: .reopen, code: "_CLOSED", reason: "the producer must be opened anew")
         }
         try askForTroubled(run, producer)
+        try lookAgain(before: run)
         do throws(PublishFailure) {
             switch settings.guarantee {
             case .exactlyOnce: try commit(run, producer)

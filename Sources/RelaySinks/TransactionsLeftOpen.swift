@@ -1,5 +1,6 @@
 internal import Kafka
 internal import RelayCore
+internal import Threading
 
 // A broker that is killed while it holds a transaction of ours may come back, call that transaction
 // ended, and never write so into the partitions (seen with Kafka 4.4.0: the markers are dropped
@@ -23,50 +24,94 @@ extension KafkaPublisher {
     /// Called when the broker has just said that our transactional id has nothing open. What is
     /// open none the less is ours and forgotten, or another producer's, to whom this does nothing.
     /// The record that it takes is aborted: readers of committed records never see it.
+    /// A sink whose topic cannot be looked at does not hold up the others: before the first record
+    /// goes there, ``lookAgain(before:)`` does.
     func endTransactionsLeftOpen(_ producer: KafkaProducer) throws(PublishFailure) {
         guard settings.guarantee == .exactlyOnce else { return }
-        let consumer: KafkaConsumer
-        do throws(KafkaError) {
-            consumer = try KafkaConsumer(settings.readerConfiguration(), log: log)
-        } catch { throw PublishFailure(error, doing: "setting up the Kafka client", settings) }
+        let consumer = try reader()
         defer { consumer.close(timeout: .seconds(2)) }
-        let topics = settings.sinks.map(\.name.text) + [settings.progressTopic]
-        var open = try openPlaces(of: topics, consumer)
+        state.withLock { $0.unseen = [] }
+        var open = try openPlaces(consumer)
         guard !open.isEmpty else { return }
         // Another producer's transaction moves on; what is forgotten stays where it is.
         pause(.milliseconds(300))
-        open.formIntersection(try openPlaces(of: Set(open.map(\.topic)).sorted(), consumer))
+        open.formIntersection(try openPlaces(consumer))
         guard !open.isEmpty else { return }
         try abort(at: open, producer)
-        let others = open.intersection(
-            try openPlaces(of: Set(open.map(\.topic)).sorted(), consumer))
+        let others = open.intersection(try openPlaces(consumer))
         tell(
             open.subtracting(others), "the broker had left a transaction of ours open; it is ended")
         tell(others, "a transaction of another producer is open; readers wait for its end")
     }
 
-    private func openPlaces(
-        of topics: [String], _ consumer: KafkaConsumer
-    ) throws(PublishFailure) -> Set<OpenPlace> {
-        var open: Set<OpenPlace> = []
-        for topic in topics {
+    /// Looks at topics of a run that could not be looked at before.
+    ///
+    /// - Throws: `refusedSink` where one still cannot be; `reopen` where a transaction is open, so
+    ///   that it is ended if it is ours.
+    func lookAgain(before run: Run) throws(PublishFailure) {
+        let unseen = state.withLock { $0.unseen }
+        let sinks = run.parts.map(\.sink).filter { unseen.contains($0) }
+        guard !sinks.isEmpty else { return }
+        let consumer = try reader()
+        defer { consumer.close(timeout: .seconds(2)) }
+        for sink in sinks {
+            let open: Set<OpenPlace>
             do throws(KafkaError) {
-                let partitions = try consumer.partitions(of: topic, timeout: Self.patience)
-                let ends = try consumer.watermarks(
-                    topic: topic, partitions: partitions, timeout: Self.patience)
-                let stable = try consumer.watermarks(
-                    topic: topic, partitions: partitions, as: .readCommitted,
-                    timeout: Self.patience)
-                for (partition, marks) in stable {
-                    guard let end = ends[partition], marks.high < end.high else { continue }
-                    open.insert(OpenPlace(topic: topic, partition: partition, offset: marks.high))
-                }
+                open = try openPlaces(of: sink.text, consumer)
             } catch {
-                // Where we may not look we cannot write either, which its sink will tell.
-                guard error.kind != .unauthorized, error.kind != .unknownTopic else { continue }
                 throw PublishFailure(
-                    error, doing: "looking for open transactions in \(topic)", settings)
+                    .refusedSink(sink), error, doing: "looking for open transactions in \(sink)",
+                    settings)
             }
+            guard open.isEmpty else {
+                drop()
+                throw PublishFailure(
+                    kind: .reopen, code: "left_open",
+                    reason: "a transaction is open in \(sink), which could not be looked at before")
+            }
+            state.withLock { _ = $0.unseen.remove(sink) }
+        }
+    }
+
+    private func reader() throws(PublishFailure) -> KafkaConsumer {
+        do throws(KafkaError) {
+            return try KafkaConsumer(settings.readerConfiguration(), log: log)
+        } catch { throw PublishFailure(error, doing: "setting up the Kafka client", settings) }
+    }
+
+    /// All places with an open transaction; the progress topic first: nothing goes without it.
+    private func openPlaces(_ consumer: KafkaConsumer) throws(PublishFailure) -> Set<OpenPlace> {
+        var open: Set<OpenPlace>
+        do throws(KafkaError) {
+            open = try openPlaces(of: settings.progressTopic, consumer)
+        } catch {
+            throw PublishFailure(
+                error, doing: "looking for open transactions in \(settings.progressTopic)", settings
+            )
+        }
+        for sink in settings.sinks.map(\.name) where !state.withLock({ $0.unseen.contains(sink) }) {
+            do throws(KafkaError) {
+                open.formUnion(try openPlaces(of: sink.text, consumer))
+            } catch {
+                // Why is told when a record is to go there.
+                state.withLock { _ = $0.unseen.insert(sink) }
+            }
+        }
+        return open
+    }
+
+    private func openPlaces(
+        of topic: String, _ consumer: KafkaConsumer
+    ) throws(KafkaError) -> Set<OpenPlace> {
+        let patience = topic == settings.progressTopic ? Self.patience : Self.troubledPatience
+        let partitions = try consumer.partitions(of: topic, timeout: patience)
+        let ends = try consumer.watermarks(topic: topic, partitions: partitions, timeout: patience)
+        let stable = try consumer.watermarks(
+            topic: topic, partitions: partitions, as: .readCommitted, timeout: patience)
+        var open: Set<OpenPlace> = []
+        for (partition, marks) in stable {
+            guard let end = ends[partition], marks.high < end.high else { continue }
+            open.insert(OpenPlace(topic: topic, partition: partition, offset: marks.high))
         }
         return open
     }

@@ -339,3 +339,45 @@ def test_leaders_move_and_replicas_are_too_few_and_enough_again(make_relay, trax
                 each.kill()
             each.topics.clear()
         cluster.down()
+
+
+@pytest.mark.timeout(240)
+def test_a_topic_without_a_leader_at_the_start_holds_up_no_other(make_relay, trax, tmp_path):
+    cluster = kafka_node.Cluster(tmp_path / "three", nodes=3).up()
+    relay = twofold(make_relay(brokers=cluster.bootstrap, kafka={
+        "createTopics": {"partitions": 3, "replicationFactor": 3}}))
+    try:
+        accounts = crowd(relay, trax, 4)
+        admin = Admin(cluster.bootstrap)
+        admin.create_on(f"{relay.name}.copy", 3, partitions=3)
+        admin.close()
+        relay.start()
+        until_true(relay, accounts)
+        copy = relay.topic("copy")
+        chaos = Chaos(trax, accounts, every=0.05)
+        chaos.start()
+        time.sleep(1)
+        relay.stop()
+        cluster.kill(3)
+        admin = Admin(cluster.bootstrap)
+        wait_until(lambda: admin.leaders(f"{relay.name}.copy") == {-1}, 30, "no leader")
+        # Its topic cannot be searched for an open transaction now; that waits until it can.
+        relay.start()
+        wait_until(lambda: copy_up(relay, "copy") == 0 and copy_up(relay, "events") == 1, 90,
+                   "one sink alone to be down")
+        flows(relay, 10, at_least=30)
+        assert copy_up(relay, "copy") == 0
+        cluster.start(3)
+        wait_until(lambda: copy_up(relay, "copy") == 1, 60, "a leader again")
+        chaos.stop()
+        until_true(relay, accounts, within=60)
+        verify(relay, chaos, at_least=50)
+        sequel(relay, [copy], accounts)
+        admin.close()
+        for topic in relay.topics.values():
+            topic.finish()
+    finally:
+        if relay.process:
+            relay.kill()
+        relay.topics.clear()
+        cluster.down()

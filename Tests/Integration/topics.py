@@ -195,6 +195,11 @@ class Admin:
         self._admin.create_topics([NewTopic(name=name, num_partitions=partitions,
                                             replication_factor=replicas, topic_configs=configs)])
 
+    def create_on(self, name, node, partitions=1):
+        """A topic whose only copy is on one node: without that node it has no leader."""
+        places = {partition: [node] for partition in range(partitions)}
+        self._admin.create_topics([NewTopic(name=name, replica_assignments=places)])
+
     def alter(self, name, **settings):
         """Changes settings of a topic; those that are not named fall back to the broker's."""
         configs = {key.replace("_", "."): str(value) for key, value in settings.items()}
@@ -227,9 +232,20 @@ class Admin:
         return set(self._admin.list_topics())
 
     def partitions(self, name):
+        return len(self._described(name))
+
+    def leaders(self, name):
+        """The nodes that lead its partitions; -1 for none. Empty when a node did not answer."""
+        try:
+            described = self._described(name)
+        except KafkaError:
+            return set()
+        return {each.get("leader_id", each.get("leader")) for each in described}
+
+    def _described(self, name):
         found = self._admin.describe_topics([name])
         topics = found if isinstance(found, list) else list(found.values())
-        return len(topics[0]["partitions"])
+        return topics[0]["partitions"]
 
     def settings(self, name):
         resource = ConfigResource(ConfigResourceType.TOPIC, name)

@@ -57,7 +57,8 @@ import Testing
 
     @Test func `an order is seen once, and ends by being sent or refused`() throws {
         for position: Int64 in 1...3 { try book.park(try record(position), place: nil) }
-        let numbers = try book.records().map(\.number)
+        let first = try book.records()
+        let numbers = first.map(\.number)
         let commands = try ParkedBook(file)
         var sight = try #require(try book.look())
         #expect(sight.counts == [SinkName("events"): 3] && sight.ordered.isEmpty)
@@ -71,6 +72,8 @@ import Testing
             numbers[1], PublishFailure(kind: .again, code: "X", reason: "still too large"))
         #expect(try commands.standing(of: numbers[0]) == .gone)
         #expect(try commands.standing(of: numbers[1]) == .parked(reason: "still too large"))
+        // Since when it is parked stays: that is what an operator's alarm counts from.
+        #expect(try book.records().first { $0.number == numbers[1] }?.parkedAt == first[1].parkedAt)
         #expect(try commands.drop(numbers[2]))
         #expect(try !commands.drop(numbers[2]))
         sight = try #require(try book.look())

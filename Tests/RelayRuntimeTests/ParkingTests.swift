@@ -37,7 +37,7 @@ import Threading
             try eventually("counted") { relay.status.sinks[0].parked == 1 }
             #expect(relay.status.sinks[0].failures["MSG_SIZE_TOO_LARGE", default: 0] > 1)
             try eventually("sound") { relay.status.sinks.allSatisfy { $0.failingSince == nil } }
-            #expect(relay.status.reasons.isEmpty)
+            try eventually("ready") { relay.status.reasons.isEmpty }
         }
         #expect(stage.publisher.positions("events") == [2, 3, 5, 6])
         if remembers { #expect(stage.publisher.positions("states").contains(4)) }

@@ -131,3 +131,44 @@ func failure(_ call: () throws -> Void) -> PublishFailure? {
         return nil
     } catch { return error as? PublishFailure }
 }
+
+extension KafkaPublisher {
+    /// Opens it, again while the broker is slow to answer, as ``RelayCore/Publisher`` asks.
+    @discardableResult
+    func opened() throws -> [SinkName: RelayCore.Progress] {
+        var progress: [SinkName: RelayCore.Progress] = [:]
+        try patiently { progress = try open() }
+        return progress
+    }
+
+    /// Publishes a run as the relay does: opens anew where it is asked to or the broker is slow to
+    /// answer, and sends nothing again that went through.
+    func published(_ run: Run) throws {
+        try patiently {
+            do { try publish(run) } catch let failure as PublishFailure {
+                guard [.unavailable, .reopen].contains(failure.kind) else { throw failure }
+                let progress = try open()
+                let hasGone = run.parts.allSatisfy { part in
+                    progress[part.sink].map { $0.position >= part.place } ?? false
+                }
+                if !hasGone { throw failure }
+            }
+        }
+    }
+
+    private func patiently(_ call: () throws -> Void) throws {
+        var last: PublishFailure?
+        let isOver = try eventually(60) {
+            do {
+                try call()
+                return true
+            } catch let failure as PublishFailure
+                where [.unavailable, .reopen].contains(failure.kind)
+            {
+                last = failure
+                return false
+            }
+        }
+        if !isOver, let last { throw last }
+    }
+}

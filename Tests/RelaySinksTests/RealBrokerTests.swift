@@ -25,7 +25,7 @@ import Testing
 
     @Test func `missing topics are made as the contract says, and then fit`() throws {
         let publisher = pipeline.publisher()
-        _ = try publisher.open()
+        try publisher.opened()
         let events = try admin.settings(ofTopic: pipeline.events.text, timeout: .seconds(20))
         #expect(events["cleanup.policy"]?.value == "delete")
         for topic in [pipeline.state.text, pipeline.progress] {
@@ -41,13 +41,13 @@ import Testing
         #expect(counts == [3, 3, 1])
         var checking = pipeline
         checking.topics = .check
-        _ = try checking.publisher().open()
+        try checking.publisher().opened()
     }
 
     @Test func `topics that do not fit are refused, all at once, with the remedy`() throws {
         try make(pipeline.events.text, "compact")
         try make(pipeline.state.text, "compact,delete")
-        let error = failure { _ = try pipeline.publisher().open() }
+        let error = failure { try pipeline.publisher().opened() }
         #expect(error?.kind == .misconfigured)
         for part in [pipeline.events.text, pipeline.state.text, "cleanup.policy=delete"] {
             #expect(error?.reason.contains(part) == true)
@@ -57,7 +57,7 @@ import Testing
     @Test func `missing topics are refused where none may be made, and nothing is made`() throws {
         var checking = pipeline
         checking.topics = .check
-        let error = failure { _ = try checking.publisher().open() }
+        let error = failure { try checking.publisher().opened() }
         #expect(error?.kind == .misconfigured)
         #expect(error?.reason.contains("kafka-topics.sh --create") == true)
         let all = try admin.metadata(timeout: .seconds(10)).topics.map(\.name)
@@ -67,24 +67,24 @@ import Testing
     @Test func `another number of partitions is only noted`() throws {
         try make(pipeline.events.text, "delete", partitions: 2)
         let notes = Notes()
-        _ = try pipeline.publisher(notes: { notes.add($0) }).open()
+        try pipeline.publisher(notes: { notes.add($0) }).opened()
         #expect(notes.all == ["topic \(pipeline.events) has 2 partitions, not 3; left as it is"])
     }
 
     @Test func `more replicas than brokers is a configuration error`() throws {
         var greedy = pipeline
         greedy.topics = .create(partitions: 1, replicationFactor: 100)
-        let error = failure { _ = try greedy.publisher().open() }
+        let error = failure { try greedy.publisher().opened() }
         #expect(error?.kind == .misconfigured)
     }
 
     @Test func `runs arrive once, in order, and the place with them`() throws {
         let publisher = pipeline.publisher()
-        _ = try publisher.open()
+        try publisher.opened()
         for start in stride(from: Int64(1), to: 200, by: 20) {
-            try publisher.publish(pipeline.run(start...start + 19))
+            try publisher.published(pipeline.run(start...start + 19))
         }
-        #expect(try publisher.open()[pipeline.events]?.position == JournalPosition(200))
+        #expect(try publisher.opened()[pipeline.events]?.position == JournalPosition(200))
         for (key, positions) in try pipeline.positions() {
             #expect(positions == (1...200).filter { key == "acct_\($0 % 5)" })
         }
@@ -95,29 +95,29 @@ import Testing
         throws
     {
         let (old, new) = (pipeline.publisher(instance: "old"), pipeline.publisher(instance: "new"))
-        _ = try old.open()
-        try old.publish(pipeline.run(1...5))
-        #expect(try new.open()[pipeline.events]?.position == JournalPosition(5))
+        try old.opened()
+        try old.published(pipeline.run(1...5))
+        #expect(try new.opened()[pipeline.events]?.position == JournalPosition(5))
         // Fenced, but nothing of another is there: as after a long sleep, it goes on.
         #expect(failure { try old.publish(pipeline.run(6...6)) }?.kind == .reopen)
-        #expect(try old.open()[pipeline.events]?.position == JournalPosition(5))
-        try old.publish(pipeline.run(6...6))
+        #expect(try old.opened()[pipeline.events]?.position == JournalPosition(5))
+        try old.published(pipeline.run(6...6))
         #expect(failure { try new.publish(pipeline.run(6...6)) }?.kind == .reopen)
-        #expect(failure { _ = try new.open() }?.kind == .takenOver)
+        #expect(failure { try new.opened() }?.kind == .takenOver)
         #expect(try pipeline.positions().values.flatMap(\.self).sorted() == Array(1...6))
     }
 
     @Test func `a record too large is refused alone, its neighbours go on`() throws {
         try make(pipeline.events.text, "delete", partitions: 1)
         let publisher = pipeline.publisher()
-        _ = try publisher.open()
+        try publisher.opened()
         var run = pipeline.run(1...3)
         // Larger than the broker's message.max.bytes (1 MiB), smaller than the client's limit.
         run.parts[0].messages[1].value = Array("2 \(noise(1_060_000))".utf8)
         var client = pipeline
         client.client.set("message.max.bytes", "2000000")
         let sender = client.publisher()
-        _ = try sender.open()
+        try sender.opened()
         let refused = failure { try sender.publish(run) }
         #expect(refused?.kind == .refusedRecord(pipeline.events))
         var alone = run
@@ -130,7 +130,7 @@ import Testing
         #expect(failures.contains(.refusedRecord(pipeline.events)))
         #expect(failures.count == 3)
         run.parts[0].messages.remove(at: 1)
-        #expect(eventually { failure { try sender.publish(run) } == nil })
+        #expect(eventually { failure { try sender.published(run) } == nil })
         let all = try pipeline.read(pipeline.events.text).map(\.text)
         #expect(all.map { $0.prefix(2) } == ["1 ", "3 "])
         #expect(try pipeline.read(pipeline.state.text).count == 3)
@@ -138,8 +138,8 @@ import Testing
 
     @Test func `a topic that was deleted blocks its sink, and the others go on`() throws {
         let publisher = pipeline.publisher()
-        _ = try publisher.open()
-        try publisher.publish(pipeline.run(1...5))
+        try publisher.opened()
+        try publisher.published(pipeline.run(1...5))
         #expect(
             try admin.deleteTopics([pipeline.state.text], timeout: .seconds(20)).isEmpty)
         let parts = pipeline.run(6...10).parts
@@ -147,16 +147,11 @@ import Testing
             eventually(60) {
                 let error = failure { try publisher.publish(Run(parts: [parts[1]])) }
                 if error?.kind == .reopen || error?.kind == .unavailable {
-                    _ = failure { _ = try publisher.open() }
+                    _ = failure { try publisher.opened() }
                 }
                 return error?.kind == .refusedSink(pipeline.state)
             })
-        #expect(
-            eventually {
-                let error = failure { try publisher.publish(Run(parts: [parts[0]])) }
-                if error?.kind == .reopen { _ = failure { _ = try publisher.open() } }
-                return error == nil
-            })
+        try publisher.published(Run(parts: [parts[0]]))
         #expect(try pipeline.positions().values.flatMap(\.self).sorted() == Array(1...10))
     }
 
@@ -164,9 +159,9 @@ import Testing
         var lax = pipeline
         lax.guarantee = .atLeastOnce
         let publisher = lax.publisher()
-        _ = try publisher.open()
-        try publisher.publish(lax.run(1...50))
-        #expect(try publisher.open()[lax.state]?.position == JournalPosition(50))
+        try publisher.opened()
+        try publisher.published(lax.run(1...50))
+        #expect(try publisher.opened()[lax.state]?.position == JournalPosition(50))
         #expect(try lax.positions().values.flatMap(\.self).sorted() == Array(1...50))
     }
 
@@ -174,8 +169,8 @@ import Testing
         throws
     {
         let publisher = pipeline.publisher()
-        _ = try publisher.open()
-        try publisher.publish(pipeline.run(1...7))
+        try publisher.opened()
+        try publisher.published(pipeline.run(1...7))
         publisher.close(within: .seconds(5))
         var held: [HeldState] = []
         try publisher.states(of: pipeline.state) { held.append($0) }

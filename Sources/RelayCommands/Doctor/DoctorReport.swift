@@ -66,7 +66,7 @@ struct DoctorReport {
         do throws(DoctorFailure) {
             lines += try body()
         } catch {
-            lines.append("cannot be had: \(error.reason)")
+            lines += "cannot be had: \(error.reason)".split(separator: "\n").map(String.init)
         }
     }
 }

@@ -131,12 +131,9 @@ public final class ParkedBook: ParkingDesk {
         try change { database in
             try database.prepare(
                 """
-                UPDATE parked SET ordered_at = NULL, code = ?2, reason = ?3, parked_at = ?4
-                WHERE number = ?1
+                UPDATE parked SET ordered_at = NULL, code = ?2, reason = ?3 WHERE number = ?1
                 """
-            ).run(
-                .integer(number), .text(failure.code), .text(failure.reason),
-                .integer(WallClock.now().milliseconds))
+            ).run(.integer(number), .text(failure.code), .text(failure.reason))
         }
     }
 
