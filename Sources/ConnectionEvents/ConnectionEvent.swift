@@ -90,13 +90,15 @@ public struct ConnectionChange: Hashable, Sendable {
     public var failedFor: Duration?
     /// Rows of the same platform that this new row may replace.
     public var possibleReplacementOf: [ConnectionID]
+    /// The attempt to link that the row comes from, on its events up to the first healthy one.
+    public var attempt: AttemptHash?
 
     /// One change, field by field.
     public init(
         connection: Connection, previous: Connection?, changed: [String] = [],
         scopes: ScopeChange? = nil, changedBetween: ChangeWindow? = nil, walk: String? = nil,
         statusRecognised: Bool, userActionable: Bool = false, failedFor: Duration? = nil,
-        possibleReplacementOf: [ConnectionID] = []
+        possibleReplacementOf: [ConnectionID] = [], attempt: AttemptHash? = nil
     ) {
         self.connection = connection
         self.previous = previous
@@ -108,6 +110,7 @@ public struct ConnectionChange: Hashable, Sendable {
         self.userActionable = userActionable
         self.failedFor = failedFor
         self.possibleReplacementOf = possibleReplacementOf
+        self.attempt = attempt
     }
 }
 

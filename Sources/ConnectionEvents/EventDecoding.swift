@@ -103,7 +103,8 @@ extension ConnectionChange {
             userActionable: data["userActionable"]?.boolValue ?? false,
             failedFor: data["failedFor"]?.stringValue.flatMap { Duration(iso8601: $0) },
             possibleReplacementOf: data["possibleReplacementOf"]?.arrayValue?
-                .compactMap { $0.stringValue.flatMap { ConnectionID($0) } } ?? [])
+                .compactMap { $0.stringValue.flatMap { ConnectionID($0) } } ?? [],
+            attempt: data["attempt"]?.stringValue.flatMap { AttemptHash($0) })
     }
 }
 

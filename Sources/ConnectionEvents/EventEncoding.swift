@@ -64,6 +64,7 @@ extension ConnectionChange {
             data["possibleReplacementOf"] = .array(
                 possibleReplacementOf.map { .string($0.text) })
         }
+        if let attempt { data["attempt"] = .string(attempt.text) }
     }
 }
 

@@ -75,6 +75,9 @@ public enum EventSchema {
                 "userActionable": ["type": "boolean"],
                 "failedFor": duration("How long it was failing, on repaired events."),
                 "possibleReplacementOf": strings("Rows that this new one may replace."),
+                "attempt": text(
+                    pattern: "^[0-9a-f]{32}$",
+                    "First 128 bits of SHA-256 of the `state` of the attempt to link."),
                 "status": number("HTTP status of the latest refusal, on account.blind."),
                 "code": text("Error code of the latest refusal, on account.blind."),
                 "requiredScope": text("The scope that the key lacks, on account.blind."),

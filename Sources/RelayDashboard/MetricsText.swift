@@ -50,6 +50,14 @@ public struct MetricsText: Sendable {
             sample(
                 "open_holds", [("reason", reason.rawValue)], Double(poll.holds[reason] ?? 0))
         }
+        family("link_watches", "gauge", "Attempts to link that are waited for.")
+        sample("link_watches", [], Double(poll.watches))
+        family("links_total", "counter", "Attempts to link that ended, by what became of them.")
+        for outcome in LinkOutcome.allCases {
+            sample(
+                "links_total", [("outcome", outcome.rawValue)],
+                Double(status.judge.links[outcome] ?? 0))
+        }
         family(
             "first_round_left_accounts", "gauge",
             "Accounts that have not ended a walk since the start.")

@@ -5,9 +5,9 @@ internal import JSON
 internal import RelayCore
 public import RelayRuntime
 
-/// The relay's HTTP side: liveness, readiness, metrics and holds.
+/// The relay's HTTP side: liveness, readiness, metrics, holds and links.
 ///
-/// All but the holds answers from a copy of the relay's status, so it works while journal or
+/// All but holds and links answers from a copy of the relay's status, so it works while journal or
 /// broker hang.
 /// Threads: called on the server's thread.
 public struct RelayPages: Sendable {
@@ -16,6 +16,7 @@ public struct RelayPages: Sendable {
     private let version: String
     private let libraries: [(name: String, version: String)]
     private let holds: HoldPages?
+    private let links: LinkPages?
 
     /// The pages over a status.
     ///
@@ -24,9 +25,11 @@ public struct RelayPages: Sendable {
     ///     nothing.
     ///   - libraries: name and version of libraries, for `build_info`.
     ///   - holds: the pages under `/api/holds`; nil: there are none.
+    ///   - links: the pages under `/api/links`; nil: there are none.
     public init(
         token: @escaping @Sendable () -> Secret?, version: String,
         libraries: [(name: String, version: String)], holds: HoldPages? = nil,
+        links: LinkPages? = nil,
         status: @escaping @Sendable () -> RelayStatus
     ) {
         self.status = status
@@ -34,6 +37,7 @@ public struct RelayPages: Sendable {
         self.version = version
         self.libraries = libraries
         self.holds = holds
+        self.links = links
     }
 
     /// Answers a request.
@@ -52,9 +56,15 @@ public struct RelayPages: Sendable {
         default:
             let bearsToken = token().map { Self.bears($0, request) }
             if let refusal = Gate.refusal(of: request, bearsToken: bearsToken) { return refusal }
-            guard let words = request.segments, words.starts(with: ["api", "holds"]), let holds
-            else { return .notFound(request) }
-            return holds.reply(to: request, words: Array(words.dropFirst(2)))
+            guard let words = request.segments, words.first == "api", words.count > 1 else {
+                return .notFound(request)
+            }
+            let rest = Array(words.dropFirst(2))
+            switch words[1] {
+            case "holds": return holds?.reply(to: request, words: rest) ?? .notFound(request)
+            case "links": return links?.reply(to: request, words: rest) ?? .notFound(request)
+            default: return .notFound(request)
+            }
         }
     }
 

@@ -66,6 +66,11 @@ public final class SQLiteJournal: Journal {
         try reading { try $0.remains(of: account) }
     }
 
+    /// The account's open attempts to link, oldest first.
+    public func openLinks(of account: AccountID) throws(JournalFailure) -> [LinkWatch] {
+        try reading { try $0.openLinks(of: account) }
+    }
+
     /// Makes the batch durable, in one transaction, and returns the head after it.
     public func commit(_ batch: JournalBatch) throws(JournalFailure) -> JournalPosition {
         let (head, isLogLong) = try writing { (try $0.commit(batch), $0.room.isLogLong) }

@@ -67,6 +67,8 @@ func busyStatus(sinks: [(name: String, sort: String)] = [("t", "kafka"), ("out",
             gauge ready
             gauge accounts
             gauge open_holds
+            gauge link_watches
+            counter links_total
             gauge first_round_left_accounts
             counter walks_total
             counter requests_total

@@ -20,6 +20,8 @@ final class FakeJournal: Journal {
         var marks: [AccountID: SealMark] = [:]
         var lastEpoch: Int64 = 0
         var commits = 0
+        /// Attempts to link, open or ended.
+        var links: [LinkWatch] = []
         /// Thrown by `commit` while set.
         var commitFailure: JournalFailure?
         /// Beliefs that cannot be read.
@@ -73,6 +75,12 @@ final class FakeJournal: Journal {
         }
     }
 
+    func openLinks(of account: AccountID) throws(JournalFailure) -> [LinkWatch] {
+        content.withLock { content in
+            content.links.filter { $0.account == account && $0.outcome == nil }
+        }
+    }
+
     func remains(of account: AccountID) throws(JournalFailure) -> BeliefRemains {
         content.withLock { content in
             let belief = content.beliefs[account]
@@ -92,6 +100,7 @@ final class FakeJournal: Journal {
             content.commits += 1
             for (account, write) in batch.beliefs { content.apply(write, to: account) }
             for entry in batch.entries { content.append(entry) }
+            for finding in batch.links { content.note(finding) }
             return (content.head, batch.removals)
         }
         for (account, incarnation) in removals { register.forget(account, incarnation) }
@@ -214,6 +223,16 @@ extension FakeJournal.Content {
             for (id, row) in rows { belief.rows[id] = row }
             beliefs[account] = belief
         }
+    }
+
+    mutating func note(_ finding: LinkFinding) {
+        guard
+            let place = links.firstIndex(where: {
+                $0.number == finding.number && $0.outcome == nil
+            })
+        else { return }
+        links[place].connection = finding.connection ?? links[place].connection
+        links[place].outcome = finding.outcome
     }
 
     mutating func append(_ entry: NewEntry) {

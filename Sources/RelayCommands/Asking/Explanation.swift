@@ -111,6 +111,10 @@ struct ExplanationPage {
 
     private mutating func add(_ evidence: JSONValue) {
         add("rule", Self.text(evidence["rule"]))
+        if let attempt = evidence["attempt"] {
+            add("attempt", Self.text(attempt))
+            add("", "known by \(Self.rule(evidence["attemptRule"]?.stringValue))")
+        }
         if let refusals = evidence["refusals"] {
             add("counted", "\(Self.text(refusals)) refusals in a row")
         }
@@ -189,6 +193,17 @@ struct ExplanationPage {
     private static func walk(_ value: JSONValue?) -> String {
         guard let id = value?.stringValue.flatMap({ WalkID($0) }) else { return text(value) }
         return "\(id), begun at \(id.start)"
+    }
+
+    /// How a row's attempt to link was found.
+    private static func rule(_ name: String?) -> String {
+        switch name.flatMap({ LinkMatch.Rule(rawValue: $0) }) {
+        case .known: "an earlier list, of the relay or of `trax-relay link`"
+        case .reconnect: "reconnectConnectionId: the attempt was to repair this row"
+        case .state: "the row's own state"
+        case .platform: "the platform: the one new row, and the one attempt that was open"
+        case nil: Table.clean(name ?? "?")
+        }
     }
 
     private static func text(_ value: JSONValue?) -> String {

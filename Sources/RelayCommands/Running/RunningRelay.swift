@@ -21,6 +21,8 @@ final class RunningRelay: Sendable {
     private let routes: [Route]
     private let holds: HoldBook
     private let parked: ParkedBook
+    private let links: LinkBook
+    private let office: RelayLinkOffice
     private let embedded: EmbeddedBroker?
     private let server = Lock<HTTPServer?>(nil)
     private let token: Lock<Secret?> = Lock(nil)
@@ -77,11 +79,13 @@ final class RunningRelay: Sendable {
         self.register = register
         self.holds = holds
         self.parked = parked
+        (links, office) = try assembly.linking(on: file, journal)
         try AccountsImport.run(pipeline, into: register, log: log, terminal: terminal)
         embedded = try assembly.embeddedBroker()
         routes = try assembly.routes(journal: journal, embedded: embedded)
         let parts = Relay.Parts(
             settings: assembly.settings, journal: journal, register: register, holds: holds,
+            links: links,
             parking: parked, upkeep: journal, transport: try assembly.transport(),
             routes: routes, log: log)
         do throws(JournalFailure) {
@@ -180,7 +184,8 @@ final class RunningRelay: Sendable {
         let pages = RelayPages(
             token: { token.withLock { $0 } }, version: RelayVersion.text,
             libraries: [("librdkafka", KafkaLibrary.version)],
-            holds: HoldPages(holds) { relay.readOrders() }, status: { relay.status })
+            holds: HoldPages(holds) { relay.readOrders() },
+            links: LinkPages(office, desk: links) { relay.readWatches() }, status: { relay.status })
         do throws(HTTPServerError) {
             let server = try HTTPServer(
                 host: listen.host, port: UInt16(clamping: listen.port ?? 0)

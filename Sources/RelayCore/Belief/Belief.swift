@@ -154,6 +154,8 @@ public struct BelievedRow: Hashable, Sendable {
     public var scopesShown: Timestamp?
     /// Rows that this one may replace, until it is first healthy.
     public var possibleReplacementOf: [ConnectionID] = []
+    /// The attempt to link that it comes from, until it is first healthy.
+    public var attempt: AttemptHash?
 
     /// A row just seen.
     public init(shown: Connection, observedAt: Timestamp, recordedAt: Int64) {

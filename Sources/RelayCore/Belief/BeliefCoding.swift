@@ -76,6 +76,7 @@ extension BelievedRow {
         if !possibleReplacementOf.isEmpty {
             object["replaces"] = .array(possibleReplacementOf.map { .string($0.text) })
         }
+        if let attempt { object["attempt"] = .string(attempt.text) }
         return .object(object)
     }
 
@@ -97,6 +98,7 @@ extension BelievedRow {
         possibleReplacementOf =
             object["replaces"]?.arrayValue?
             .compactMap { $0.stringValue.flatMap { ConnectionID($0) } } ?? []
+        attempt = object["attempt"]?.stringValue.flatMap { AttemptHash($0) }
     }
 
     /// What state topics hold of the row.

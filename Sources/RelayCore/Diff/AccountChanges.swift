@@ -80,7 +80,10 @@ extension Belief {
                 head: &head)
             row.settle(at: decidedAt)
             row.recordedAt = head.sequence
-            if row.shown.health == .healthy { row.possibleReplacementOf = [] }
+            if row.shown.health == .healthy {
+                row.possibleReplacementOf = []
+                row.attempt = nil
+            }
             rows[id] = row
             desk.record(row, id: id, epoch: head.epoch)
         }

@@ -13,6 +13,8 @@ public struct Decision: Sendable {
     public internal(set) var hadRows = false
     /// Whether the walk lacked one of those.
     public internal(set) var lackedRow = false
+    /// What was found out about open attempts to link.
+    public internal(set) var links: [LinkFinding] = []
 
     /// Whether nothing is to be written.
     public var isEmpty: Bool { entries.isEmpty && !headChanged && changedRows.isEmpty }
@@ -35,6 +37,7 @@ public struct Decision: Sendable {
         changedRows.formUnion(later.changedRows)
         hadRows = hadRows || later.hadRows
         lackedRow = lackedRow || later.lackedRow
+        links += later.links
     }
 }
 

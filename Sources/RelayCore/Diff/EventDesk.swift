@@ -12,6 +12,8 @@ struct EventDesk {
     var hold: HoldID?
     /// The hold that was open when this came, for evidence.
     var openHold: HoldID?
+    /// Which open attempts to link the walk's rows come from.
+    var links: [ConnectionID: LinkMatch] = [:]
     var decision = Decision()
 
     /// Writes one event, which takes the account's next number.
@@ -67,6 +69,10 @@ struct EventDesk {
         object["after"] = after?.json ?? .null
         object["lastSealed"] = lastSealed.map { .string($0.description) } ?? .null
         if leavesHold, let left = hold ?? openHold { object["hold"] = .string(left.text) }
+        if let id = after?.id, let match = links[id] {
+            object["attempt"] = .string(match.watch.attempt.text)
+            object["attemptRule"] = .string(match.rule.rawValue)
+        }
         if let walk { object["walk"] = walk.evidence }
         return .object(object)
     }

@@ -8,13 +8,17 @@ extension Belief {
     ///   - lastSealed: the account's last sealed walk, where it is remembered; the belief's own
     ///     memory may be older, which makes `after` earlier than the truth, never later.
     ///   - fleet: what the other accounts' last walks say since the belief's `missingSince`.
+    ///   - links: the account's open attempts to link.
     ///   - decidedAt: when the journal writes what follows; not before the seal.
     public mutating func observe(
         _ walk: SealedWalk, lastSealed: WalkID?, rules: Detection, fleet: FleetSight = .alone,
-        decidedAt: Timestamp
+        links: [LinkWatch] = [], decidedAt: Timestamp
     ) -> Decision {
         var desk = EventDesk(account: account, decidedAt: decidedAt, walk: walk)
         let last = Self.later(lastSealed, head.lastSealed)
+        let sights = links.isEmpty ? [] : linkSights(walk, rules: rules)
+        let matching = LinkMatching(sights, watches: links)
+        desk.links = matching.matches
         endRefusal(&desk)
         let listed = Set(walk.rows.map(\.id))
         let (hadRows, lackedRow) = (!rows.isEmpty, rows.keys.contains { !listed.contains($0) })
@@ -30,6 +34,8 @@ extension Belief {
         }
         desk.decision.hadRows = hadRows
         desk.decision.lackedRow = lackedRow
+        desk.decision.links = matching.findings(
+            sights, watches: links, begun: walk.id.start, at: decidedAt)
         return desk.decision
     }
 

@@ -40,7 +40,8 @@ extension Belief {
             connection: row.shown, previous: row.shown,
             changedBetween: ChangeWindow(after: missing.lastShown, before: missing.firstSeal),
             walk: walk?.description, statusRecognised: rules.recognises(row.shown.status),
-            possibleReplacementOf: row.possibleReplacementOf)
+            possibleReplacementOf: row.possibleReplacementOf,
+            attempt: kind == .change ? row.attempt : nil)
         let count = "unlinked: \(missing.count) sealed walks in a row without the row"
         desk.publish(
             .unlinked, kind: kind, time: missing.firstSeal, content: .connection(change),
@@ -68,6 +69,7 @@ extension Belief {
         if difference.health || update.isNew { row.since = time }
         let (type, rule) = difference.rule(
             health: row.shown.health, standing: row.standing, isNew: update.isNew)
+        let attempt = row.takeAttempt(desk.links[row.shown.id], kind: update.kind)
         let isActionable =
             type == .failing && update.kind == .change && rules.isActionable(row.shown.status)
         let content = ConnectionChange(
@@ -76,7 +78,7 @@ extension Belief {
             walk: update.walk.description,
             statusRecognised: rules.recognises(row.shown.status), userActionable: isActionable,
             failedFor: type == .repaired ? row.failingSince.map { time.since($0) } : nil,
-            possibleReplacementOf: row.possibleReplacementOf)
+            possibleReplacementOf: row.possibleReplacementOf, attempt: attempt)
         desk.publish(
             type, kind: update.kind, time: time, content: .connection(content),
             evidence: desk.evidence(
@@ -87,7 +89,10 @@ extension Belief {
         row.settle(at: time)
         row.observedAt = update.observedAt
         row.recordedAt = head.sequence
-        if row.shown.health == .healthy { row.possibleReplacementOf = [] }
+        if row.shown.health == .healthy {
+            row.possibleReplacementOf = []
+            row.attempt = nil
+        }
         rows[row.shown.id] = row
         desk.record(row, id: row.shown.id, epoch: head.epoch)
     }

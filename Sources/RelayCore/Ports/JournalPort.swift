@@ -108,6 +108,8 @@ public struct JournalBatch: Sendable {
     public var removals: [(account: AccountID, incarnation: Int64)] = []
     /// Numbers of orders that are carried out, or refused, with this.
     public var ordersDone: [Int64] = []
+    /// What was found out about open attempts to link.
+    public var links: [LinkFinding] = []
 
     /// An empty batch.
     public init() {}
@@ -115,6 +117,7 @@ public struct JournalBatch: Sendable {
     /// Whether there is nothing to commit.
     public var isEmpty: Bool {
         beliefs.isEmpty && entries.isEmpty && removals.isEmpty && ordersDone.isEmpty
+            && links.isEmpty
     }
 }
 
@@ -264,6 +267,9 @@ public protocol Journal: AnyObject, Sendable {
     /// The heads of all beliefs, for the start.
     func heads() throws(JournalFailure) -> [AccountID: BeliefHead]
 
+    /// The account's open attempts to link, oldest first.
+    func openLinks(of account: AccountID) throws(JournalFailure) -> [LinkWatch]
+
     /// Makes the batch durable (on the disk, not in a cache) and returns the head after it.
     func commit(_ batch: JournalBatch) throws(JournalFailure) -> JournalPosition
 
@@ -312,4 +318,9 @@ public protocol Journal: AnyObject, Sendable {
 
     /// Saves marks, all in one transaction; called once a minute and on stop.
     func saveMarks(_ marks: [AccountID: SealMark]) throws(JournalFailure)
+}
+
+extension Journal {
+    /// None: what a journal says that keeps no watches.
+    public func openLinks(of account: AccountID) throws(JournalFailure) -> [LinkWatch] { [] }
 }

@@ -150,6 +150,17 @@ public struct Schedule: Sendable {
         queue(slot, due: min(due, now))
     }
 
+    /// Has an account walked at that instant already, where it would be later: it is watched.
+    ///
+    /// Nothing happens to one that is under way, backs off, or is not admitted.
+    public mutating func bringForward(_ slot: Int, to instant: Instant) {
+        guard slots.indices.contains(slot), let due = steady.due(of: slot), due > instant else {
+            return
+        }
+        steady.remove(slot)
+        queue(slot, due: instant)
+    }
+
     /// Hands out what is to be done next; whoever is handed out has its token.
     public mutating func next(now: Instant) -> Next {
         let place = troubledWalking < max(1, rules.places / 4)
@@ -222,6 +233,12 @@ public struct Schedule: Sendable {
     /// When a bucket that is empty now has its first token.
     private func emptyBucket(_ now: Instant) -> Int64 {
         (now + .seconds(1 / rules.perAccount)).nanoseconds
+    }
+
+    /// A request with the account's credential was sent by somebody else: it took a token, too.
+    public mutating func noteRequest(_ slot: Int, now: Instant) {
+        guard slots.indices.contains(slot), slots[slot].isAdmitted else { return }
+        slots[slot].notBefore = max(slots[slot].notBefore, emptyBucket(now))
     }
 
     private mutating func spend(_ slot: Int, now: Instant) {

@@ -12,6 +12,7 @@ final class Reader {
     private let eventID: Statement
     private let allPlaces: Statement
     private let remembered: Statement
+    let openLinks: Statement
 
     init(_ database: Database) throws(SQLiteError) {
         self.database = database
@@ -23,6 +24,11 @@ final class Reader {
         eventID = try database.prepare("SELECT event_id FROM entries WHERE position = ?")
         allPlaces = try database.prepare("SELECT sink, position FROM places")
         remembered = try database.prepare("SELECT record FROM remembered WHERE account = ?")
+        openLinks = try database.prepare(
+            """
+            SELECT \(LinkWatch.columns) FROM link_watches
+            WHERE account = ? AND ended_at IS NULL ORDER BY number
+            """)
     }
 
     /// What `entry(_:)` reads.

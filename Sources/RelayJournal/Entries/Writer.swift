@@ -31,6 +31,7 @@ final class Writer {
     private let dropHold: Statement
     private let dropOrder: Statement
     private let dropRemembered: Statement
+    let putFinding: Statement
     private let marks: MarkTable
     let room: Room
     let pruning: Pruning
@@ -85,6 +86,12 @@ final class Writer {
         dropHold = try database.prepare("DELETE FROM holds WHERE account = ?")
         dropOrder = try database.prepare("DELETE FROM orders WHERE number = ?")
         dropRemembered = try database.prepare("DELETE FROM remembered WHERE account = ?")
+        putFinding = try database.prepare(
+            """
+            UPDATE link_watches SET connection = coalesce(?2, connection), outcome = ?3,
+                ended_at = ?4
+            WHERE number = ?1 AND ended_at IS NULL
+            """)
         remembers = try database.integer("SELECT EXISTS(SELECT 1 FROM remembered)") != 0
         marks = try MarkTable(database)
         try database.prepare("SELECT account FROM holds").each { row in
@@ -125,6 +132,7 @@ final class Writer {
                 try forget.run(.text(account.text), .integer(incarnation))
             }
             for number in batch.ordersDone { try dropOrder.run(.integer(number)) }
+            for finding in batch.links { try put(finding) }
             if position != head {
                 try putCounter.run(.text("head"), .integer(position.number))
             }

@@ -11,7 +11,9 @@ struct Schema {
     static let applicationID: Int64 = 0x5452_5852
 
     /// The schema of this version of the relay.
-    static let current = Schema(migrations: [version1, version2, version3, parkedRecords])
+    static let current = Schema(migrations: [
+        version1, version2, version3, parkedRecords, linkWatches,
+    ])
 
     /// The nth leads from version n to n + 1; version 0 is an empty file.
     let migrations: [String]
@@ -219,5 +221,25 @@ extension Schema {
             ordered_at INTEGER
         ) STRICT;
         CREATE INDEX parked_by_sink ON parked(sink, position);
+        """
+
+    /// Attempts to link that are waited for.
+    ///
+    /// A number is never given again: a new watch is never taken for one heard already.
+    private static let linkWatches = """
+        CREATE TABLE link_watches(
+            number INTEGER PRIMARY KEY AUTOINCREMENT,
+            account TEXT NOT NULL,
+            watch TEXT NOT NULL UNIQUE,
+            attempt TEXT NOT NULL,
+            platform TEXT NOT NULL,
+            reconnecting TEXT,
+            opened_at INTEGER NOT NULL,
+            expires_at INTEGER NOT NULL,
+            connection TEXT,
+            outcome TEXT,
+            ended_at INTEGER
+        ) STRICT;
+        CREATE INDEX open_link_watches ON link_watches(account) WHERE ended_at IS NULL;
         """
 }

@@ -179,6 +179,10 @@ final class Judge: Sendable {
             figures.commits += 1
             figures.commitDuration.add(now - began)
             figures.head = head.withLock { $0 }
+            for link in batch.links {
+                guard let outcome = link.outcome else { continue }
+                figures.links[outcome, default: 0] += 1
+            }
             let wall = clock.wall
             for entry in batch.entries {
                 guard let event = entry.event else { continue }

@@ -12,6 +12,7 @@ extension Judge {
         switch job.matter {
         case .removal:
             try remove(job, stored: stored, into: &batch, epochs: &epochs)
+            try endLinks(of: job.account, into: &batch)
             return job.slot.map { Judgement(slot: $0, .removed) }
         case .credential:
             guard var belief = stored, belief.head.incarnation == job.incarnation else {
@@ -54,10 +55,11 @@ extension Judge {
             return job.slot.map { Judgement(slot: $0, .failed(failure)) }
         case .success(let walk):
             var (belief, opening) = try believe(job, stored: stored, into: &batch, epochs: &epochs)
+            let links = try journal.openLinks(of: job.account)
             opening.append(
                 belief.observe(
                     walk, lastSealed: lastSealed, rules: settings.detection, fleet: fleet,
-                    decidedAt: clock.stamp()))
+                    links: links, decidedAt: clock.stamp()))
             add(opening, of: belief, into: &batch)
             var judgement = judgement(
                 job,
@@ -66,6 +68,7 @@ extension Judge {
                     confirm: belief.wantsConfirmation),
                 belief, isFleetRefused: false)
             judgement?.brake = BrakeNote(belief, decision: opening)
+            judgement?.endedLinks = opening.links.filter { $0.outcome != nil }.map(\.number)
             return judgement
         }
     }
@@ -197,8 +200,21 @@ extension Judge {
         }
     }
 
+    /// Nobody looks at the account's list any more.
+    private func endLinks(
+        of account: AccountID, into batch: inout JournalBatch
+    ) throws(JournalFailure) {
+        for watch in try journal.openLinks(of: account) {
+            batch.links.append(
+                LinkFinding(
+                    number: watch.number, connection: watch.connection, outcome: .removed,
+                    at: clock.stamp()))
+        }
+    }
+
     private func add(_ decision: Decision, of belief: Belief, into batch: inout JournalBatch) {
         batch.entries += decision.entries
+        batch.links += decision.links
         if let write = decision.write(of: belief) {
             batch.beliefs.append((belief.account, write))
         }

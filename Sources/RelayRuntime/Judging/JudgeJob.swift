@@ -64,6 +64,8 @@ struct Judgement: Sendable {
     var isFleetRefused: Bool
     /// What the brake must know; says nothing where the walk was not sealed.
     var brake = BrakeNote()
+    /// Numbers of the watches that ended with it.
+    var endedLinks: [Int64] = []
 }
 
 /// How a belief stands with the brake, for the poll loop.

@@ -17,6 +17,8 @@ public final class Relay: Sendable {
         public var register: any Register
         /// Where operators order that holds be ended; nil: nowhere.
         public var holds: (any HoldDesk)?
+        /// Where attempts to link are watched for; nil: nowhere.
+        public var links: (any LinkDesk)?
         /// Keeps records that sinks do not take; nil: a sink waits for ever at such a record.
         public var parking: (any ParkingDesk)?
         /// Keeps the journal within its bounds; nil: it has none.
@@ -31,8 +33,8 @@ public final class Relay: Sendable {
         /// Parts, one by one.
         public init(
             settings: RelaySettings, journal: any Journal, register: any Register,
-            holds: (any HoldDesk)? = nil, parking: (any ParkingDesk)? = nil,
-            upkeep: (any JournalUpkeep)? = nil,
+            holds: (any HoldDesk)? = nil, links: (any LinkDesk)? = nil,
+            parking: (any ParkingDesk)? = nil, upkeep: (any JournalUpkeep)? = nil,
             transport: any PageTransport, routes: [Route], log: RelayLog
         ) {
             self.upkeep = upkeep
@@ -40,6 +42,7 @@ public final class Relay: Sendable {
             self.journal = journal
             self.register = register
             self.holds = holds
+            self.links = links
             self.parking = parking
             self.transport = transport
             self.routes = routes
@@ -65,6 +68,8 @@ public final class Relay: Sendable {
         var wantsRegister = false
         /// The newest order about a hold that was taken.
         var lastOrder: Int64 = 0
+        /// The newest watch of an attempt to link that was taken.
+        var lastWatch: Int64 = 0
         var threads: [OSThread] = []
         var judgeThread: OSThread?
         var courierThreads: [OSThread] = []
@@ -168,6 +173,7 @@ public final class Relay: Sendable {
         loop.recallFleet(heads)
         // Orders of the time when no relay ran come before anything is walked.
         for order in try takeOrders() { loop.carryOut(order) }
+        loop.watch(try takeWatches(), now: clock.now)
         state.withLock { $0.startedAt = clock.stamp() }
         return (lastEpoch, isEmpty)
     }

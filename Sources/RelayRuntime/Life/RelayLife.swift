@@ -168,6 +168,7 @@ extension Relay {
             if goesOn == false { return }
             lookAtRegister()
             lookAtOrders()
+            lookAtWatches()
             if clock.now - markedAt >= Self.markAge {
                 markedAt = clock.now
                 loop.post(.saveMarks)

@@ -18,6 +18,7 @@ final class PollLoop: PageDriver, @unchecked Sendable {
         case judged([Judgement])
         case orders([HoldOrder])
         case hasten(AccountID)
+        case watches([LinkWatch])
         case saveMarks
         case stop
     }
@@ -55,6 +56,8 @@ final class PollLoop: PageDriver, @unchecked Sendable {
     /// Whose walk `figures.dueSince` is about.
     var dueSlot: Int?
     var once: OnceRound?
+    /// How often accounts with open attempts to link are walked.
+    var paces: [AccountID: WatchPace] = [:]
     private var figuresAt: Instant
     private var areFiguresStale = true
 
@@ -182,6 +185,8 @@ final class PollLoop: PageDriver, @unchecked Sendable {
                 {
                     schedule.hasten(slot, afresh: false, now: now)
                 }
+            case .watches(let watches):
+                watch(watches, now: now)
             case .saveMarks:
                 judge.add(takeMarks())
             case .stop:
@@ -209,6 +214,7 @@ final class PollLoop: PageDriver, @unchecked Sendable {
     func publishFigures(now: Instant) {
         figures.walking = walks.count
         figures.heldBytes = heldBytes
+        figures.watches = paces.values.reduce(0) { $0 + $1.open.count }
         figures.active = schedule.active
         figures.cycle = schedule.cycle
         figures.isBudgetSufficient = schedule.isBudgetSufficient

@@ -175,6 +175,7 @@ extension PollLoop {
     private func remove(_ change: RegisteredAccount, slot: Int) {
         setHold(slot, nil)
         accounts[slot]?.isRemoving = true
+        paces[change.id] = nil
         accounts[slot]?.incarnation = change.incarnation
         judge.add(
             JudgeJob(

@@ -11,7 +11,8 @@ extension PollLoop {
         walks[slot] = ActiveWalk(
             walk: Walk(
                 id: id, limits: settings.limits,
-                expected: account.isOpen ? nil : account.fingerprint),
+                // A watched account is judged even if nothing differs: attempts end, too.
+                expected: account.isOpen || isWatched(account.id) ? nil : account.fingerprint),
             began: now, deadline: now + settings.walkTimeout)
         figures.lateness.add(now - due)
         if !account.isBlind, figures.dueSince == nil {
@@ -124,6 +125,7 @@ extension PollLoop {
         // Told to wait is not due: it is no fault that nothing was sealed meanwhile.
         if case .throttled = outcome { forgetDue(slot) }
         schedule.ended(slot, outcome, now: now)
+        keepPace(slot, now: now)
         if once != nil {
             once?.note(outcome)
             schedule.retire(slot)
@@ -175,6 +177,7 @@ extension PollLoop {
             note(judgement, slot: slot)
             answers.note(slot, refused: false, at: clock.stamp())
             noteBrake(judgement.brake, slot: slot)
+            endWatches(judgement.endedLinks, slot: slot)
             accounts[slot]?.lastSealed = walk
             accounts[slot]?.fingerprint = fingerprint
             accounts[slot]?.isMarked = false

@@ -39,6 +39,8 @@ public struct PollFigures: Sendable {
     public var fleetRefused = 0
     /// Accounts of which changes are held, by reason.
     public var holds: [HoldReason: Int] = [:]
+    /// Attempts to link that are waited for.
+    public var watches = 0
     /// Walks under way.
     public var walking = 0
     /// Bytes of bodies whose rows are in memory, of all walks under way.
@@ -75,6 +77,8 @@ public struct PollFigures: Sendable {
 public struct JudgeFigures: Sendable {
     /// Events written, by type.
     public var events: [String: Int] = [:]
+    /// Attempts to link that ended, by what became of them.
+    public var links: [LinkOutcome: Int] = [:]
     /// Commits made.
     public var commits = 0
     /// How long they took.

@@ -136,7 +136,8 @@ extension TraxCall where Result == TraxConnection {
 extension TraxCall where Result == Void {
     /// `DELETE /v1/connections/{id}`: unlinks.
     ///
-    /// Scope `connections:write`. Sent again where its answer was lost, and then the row's absence is success, too.
+    /// Scope `connections:write`. Sent again where its answer was lost, and then the row's absence
+    /// is success, too.
     public static func unlink(_ id: ConnectionID) -> TraxCall {
         TraxCall(
             method: .delete, path: "/v1/connections/\(QueryValue.encode(id.text))",

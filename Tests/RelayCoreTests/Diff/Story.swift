@@ -19,6 +19,8 @@ struct Story {
     /// What the other accounts say since the belief's first sights, and since this walk's.
     var others = 0
     var answer = FleetSight.Answer(asked: 0, lacking: 0)
+    /// The account's open attempts to link.
+    var links: [LinkWatch] = []
 
     init(_ rules: Detection = Detection(), epoch: Int64 = 1000) throws {
         self.rules = rules
@@ -53,7 +55,7 @@ struct Story {
                 others: others,
                 answers: Dictionary(
                     uniqueKeysWithValues: belief.head.missingSince.map { ($0, answer) })),
-            decidedAt: Self.decided(walks))
+            links: links, decidedAt: Self.decided(walks))
         lastSealed = walk.id
         return events
     }

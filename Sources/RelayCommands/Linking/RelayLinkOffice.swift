@@ -1,0 +1,177 @@
+internal import ConnectionEvents
+internal import Crypto
+internal import RelayConfiguration
+internal import RelayCore
+internal import RelayDashboard
+internal import RelayJournal
+internal import RelayRuntime
+internal import TraxAPI
+
+/// Asks the API for links on behalf of `POST /api/links`.
+///
+/// Threads: any; blocks as long as the API takes.
+final class RelayLinkOffice: LinkOffice {
+    /// What the API is asked with for an account.
+    typealias BearerOf =
+        @Sendable (RegisteredAccount) throws(LinkAskFailure) -> Secret
+
+    private let register: AccountRegister
+    private let book: LinkBook
+    private let client: TraxClient
+    private let bearer: BearerOf
+    private let isKnown: @Sendable (AccountID) -> Bool
+
+    /// How long a link waits for the first list of an account that was just added.
+    ///
+    /// What is in that list is believed without news: the row of a link must not be among it.
+    static let baselinePatience: Duration = .seconds(5)
+
+    /// An office.
+    ///
+    /// - Parameters:
+    ///   - client: for any credential; the accounts' own take its place.
+    ///   - bearer: today an account's key, or its person's access token.
+    ///   - isKnown: whether a list of the account was read.
+    init(
+        _ register: AccountRegister, book: LinkBook, client: TraxClient,
+        bearer: @escaping BearerOf, isKnown: @escaping @Sendable (AccountID) -> Bool
+    ) {
+        self.register = register
+        self.book = book
+        self.client = client
+        self.bearer = bearer
+        self.isKnown = isKnown
+    }
+
+    func ask(_ wish: LinkAsk) throws(LinkAskFailure) -> LinkGrant {
+        let account = try account(wish.account)
+        do throws(LinkRefusal) { try book.mayOpen(account.id) } catch { throw .init(error) }
+        awaitBaseline(of: account.id)
+        let ticket: LinkTicket
+        do throws(TraxError) {
+            ticket = try client.acting(with: try credential(account)).wait(
+                for: .link(
+                    LinkRequest(
+                        TraxPlatform(rawValue: wish.platform), returnTo: wish.returnTo,
+                        reconnecting: wish.reconnecting)))
+        } catch {
+            throw LinkAskFailure(error)
+        }
+        do throws(LinkRefusal) {
+            let watch = try book.open(
+                LinkOpening(
+                    account: account.id, attempt: ticket.state.attempt, platform: wish.platform,
+                    reconnecting: wish.reconnecting))
+            return LinkGrant(
+                authorizationURL: ticket.authorizationURL, state: ticket.state.text, watch: watch)
+        } catch {
+            throw .init(error)
+        }
+    }
+
+    private func awaitBaseline(of account: AccountID) {
+        let end = ContinuousClock.now + Self.baselinePatience
+        while !isKnown(account), ContinuousClock.now < end {
+            LinkLists.sleep(.milliseconds(50))
+        }
+    }
+
+    private func account(_ id: AccountID) throws(LinkAskFailure) -> RegisteredAccount {
+        let found: RegisteredAccount?
+        do throws(JournalFailure) {
+            found = try register.account(id)
+        } catch {
+            throw LinkAskFailure(
+                status: 503, code: "journal", message: "The journal cannot be read now.")
+        }
+        guard let found else {
+            throw LinkAskFailure(
+                status: 404, code: "not_found", message: "There is no such account here.")
+        }
+        guard !found.isPaused else {
+            throw LinkAskFailure(
+                status: 409, code: "paused",
+                message: "The account is paused: nothing would be seen of the link.")
+        }
+        return found
+    }
+
+    private func credential(_ account: RegisteredAccount) throws(TraxError) -> Secret {
+        do throws(LinkAskFailure) {
+            return try bearer(account)
+        } catch {
+            throw TraxError(
+                kind: .unavailable, code: error.code, reason: error.message,
+                status: error.status)
+        }
+    }
+}
+
+extension Assembly {
+    /// What a relay needs for links: the watches of its journal, and who asks the API.
+    func linking(
+        on file: JournalFile, _ journal: SQLiteJournal
+    ) throws(CommandError) -> (LinkBook, RelayLinkOffice) {
+        let client: TraxClient
+        do throws(TraxError) {
+            client = try TraxClient(
+                endpoint, credential: Secret(""), requestTimeout: pipeline.source.requestTimeout)
+        } catch {
+            throw CommandError(.failure, error.reason)
+        }
+        do throws(JournalFailure) {
+            let book = try LinkBook(file)
+            // One of its own: the relay's takes note of what it has handed out.
+            let office = RelayLinkOffice(
+                try AccountRegister(file), book: book, client: client,
+                bearer: { account in account.credential },
+                isKnown: { account in Self.isBaselined(account, journal, log) })
+            return (book, office)
+        } catch {
+            throw CommandError(error)
+        }
+    }
+}
+
+extension Assembly {
+    private static func isBaselined(
+        _ account: AccountID, _ journal: SQLiteJournal, _ log: RelayLog
+    ) -> Bool {
+        do throws(JournalFailure) {
+            return try journal.belief(of: account)?.head.isBaselined ?? false
+        } catch {
+            log.note(.warning, "links", "a belief could not be read: \(error.reason)")
+            return true
+        }
+    }
+}
+
+extension LinkAskFailure {
+    /// What the API said is passed on with its own status and code; what it did not say is 502.
+    init(_ error: TraxError) {
+        let isTold = error.status.map { (400...499).contains($0) || $0 == 503 } ?? false
+        self.init(
+            status: isTold ? error.status ?? 502 : 502, code: error.code,
+            message: error.reason, requestID: error.requestID,
+            requiredScope: error.requiredScope, retryAfter: error.retryAfter)
+    }
+
+    /// No watch can be opened.
+    init(_ refusal: LinkRefusal) {
+        switch refusal {
+        case .accountFull:
+            self.init(
+                status: 409, code: "too_many_links",
+                message: "\(LinkBook.accountLimit) links of the account are waited for already.",
+                retryAfter: .seconds(60))
+        case .full:
+            self.init(
+                status: 503, code: "too_many_links",
+                message: "\(LinkBook.openLimit) links are waited for already.",
+                retryAfter: .seconds(60))
+        case .journal:
+            self.init(
+                status: 503, code: "journal", message: "The journal cannot be written now.")
+        }
+    }
+}
