@@ -62,6 +62,12 @@ let house: [Target] = [
         [
             "RelayCore", "ConnectionEvents", "Crypto", "Hashing", "JSON", "SQLite", "Threading",
         ]),
+    room(
+        "SignIn",
+        [
+            "RelayCore", "ConnectionEvents", "Crypto", "HTTPClient", "HTTPServer", "JSON",
+            "Threading",
+        ]),
     room("RelaySinks", ["RelayCore", "ConnectionEvents", "JSON", "Kafka", "Threading"]),
     room(
         "TraxAPI",
@@ -82,8 +88,8 @@ let house: [Target] = [
         [
             "ConnectionEvents", "Crypto", "Hashing", "HTTPClient", "HTTPServer", "JSON", "Kafka",
             "RelayConfiguration", "RelayCore", "RelayDashboard", "RelayJournal", "RelayRuntime",
-            "RelaySimulation", "RelaySinks", "SQLite", "Threading", "TraxAPI", "TraxSandbox",
-            "YAML",
+            "RelaySimulation", "RelaySinks", "SQLite", "SignIn", "Threading", "TraxAPI",
+            "TraxSandbox", "YAML",
         ]),
     .executableTarget(
         name: "trax-relay", dependencies: ["RelayCommands"], swiftSettings: swiftSettings),
@@ -124,6 +130,12 @@ let testTargets: [Target] = [
         "RelaySimulationTests",
         ["RelaySimulation", "RelayRuntime", "RelayCore", "ConnectionEvents", "JSON"]),
     tests("RelaySinksTests", ["RelaySinks", "RelayCore", "ConnectionEvents", "Kafka"]),
+    tests(
+        "SignInTests",
+        [
+            "SignIn", "RelayCore", "ConnectionEvents", "Crypto", "HTTPClient", "HTTPServer", "JSON",
+            "Threading", "TraxSandbox",
+        ]),
     tests("SQLiteTests", ["SQLite"]),
     tests("ThreadingTests", ["Threading"]),
     tests("TidyTests", []),

@@ -2,6 +2,7 @@ extension RelayCommandLine {
     /// Every command there is, in the order in which help lists them.
     static let commands: [CommandSpec] =
         [QuickstartCommand.spec, RunCommand.spec, CheckCommand.spec] + AccountCommands.all + [
+            LoginCommand.spec, LogoutCommand.spec, WhoAmICommand.spec,
             PollCommand.poll, PollCommand.list, LinkCommand.spec, EventsCommand.spec,
             ExplainCommand.spec,
             ReplayCommand.spec,

@@ -21,6 +21,7 @@ public struct MetricsText: Sendable {
         text.writeBuild(version, libraries)
         text.writeAccounts(status)
         text.writeWalks(status)
+        text.writeTokens(status)
         text.writeJournal(status)
         text.writeBounds(status.bounds)
         text.writeSinks(status)
@@ -92,6 +93,16 @@ public struct MetricsText: Sendable {
         histogram(
             "walk_duration_seconds", "From a walk's first request to its end.", [],
             poll.walkDuration)
+    }
+
+    private mutating func writeTokens(_ status: RelayStatus) {
+        guard !status.tokenOutcomes.isEmpty else { return }
+        family(
+            "token_refreshes_total", "counter",
+            "What came of asking for access tokens of people who are signed in.")
+        for (outcome, count) in status.tokenOutcomes.sorted(by: { $0.key < $1.key }) {
+            sample("token_refreshes_total", [("outcome", outcome)], Double(count))
+        }
     }
 
     private mutating func writeJournal(_ status: RelayStatus) {

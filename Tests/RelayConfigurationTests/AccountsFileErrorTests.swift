@@ -122,8 +122,10 @@ import Testing
                 "a.csv:6:1: `apiKey` is missing",
                 "a.csv:6:1: `interval` must be a string",
                 "a.csv:6:1: `paused` must be `true` or `false`",
-                "a.csv:7:1: `oidc` is not built into this version yet: give the account an "
-                    + "`apiKey`",
+                "a.csv:7:1: `oidc.clientID` is missing, and the pipeline has no `source.signIn` to "
+                    + "take it from",
+                "a.csv:7:1: the account `d` has the same credential as `a` on line 1: each "
+                    + "account has its own",
                 "a.csv:8:1: `credential` is a column of CSV files: did you mean `apiKey`?",
                 "a.csv:9:1: the line must be an object, such as "
                     + "{\"account\":\"a\",\"apiKey\":\"env:KEY\"}",
@@ -132,6 +134,33 @@ import Testing
                 "a.csv:11:1: `apiKey` is missing",
                 "a.csv:12:1: `env:NOPE`: the environment variable is not set: set it",
                 "a.csv:12:1: `paused` must be `true` or `false`, or empty",
+            ])
+        #expect(!found.joined().contains("hunter2"))
+    }
+
+    @Test func `all that is wrong with people of JSON lines is told`() {
+        let found = problems(
+            """
+            {"account":"a","oidc":"hunter2"}
+            {"account":"b","oidc":{"issuer":"https://x","clientID":"c"}}
+            {"account":"c","oidc":{"issuer":"http://x","clientID":"c","refreshToken":"hunter2-c"}}
+            {"account":"d","oidc":{"issuer":"https://x","clientID":"c d","refreshToken":"r"}}
+            {"account":"e","oidc":{"isuer":"https://x","clientID":"c","refreshToken":"hunter2-e"}}
+            {"account":"f","apiKey":"k","oidc":{"issuer":"https://x","clientID":"c",\
+            "refreshToken":5}}
+            """)
+        #expect(
+            found == [
+                #"a.csv:1:1: `oidc` must be an object, such as {"refreshToken":"env:TOKEN"}"#,
+                "a.csv:2:1: `oidc.refreshToken` is missing",
+                "a.csv:3:1: `oidc.issuer` must be an address that begins with `https://` (plain "
+                    + "http only to this machine), without query or user",
+                "a.csv:4:1: `oidc.clientID` must be 1 to 255 printable characters without spaces",
+                "a.csv:5:1: `oidc.issuer` is missing, and the pipeline has no `source.signIn` to "
+                    + "take it from",
+                "a.csv:5:1: unknown key `isuer` in `oidc`: did you mean `issuer`?",
+                "a.csv:6:1: `apiKey` and `oidc` are both there: an account has one credential",
+                "a.csv:6:1: `oidc.refreshToken` must be a string",
             ])
         #expect(!found.joined().contains("hunter2"))
     }

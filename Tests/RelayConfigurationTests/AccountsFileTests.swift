@@ -2,15 +2,38 @@ import ConnectionEvents
 import Crypto
 import Foundation
 import RelayConfiguration
+import RelayCore
 import Testing
 
 @Suite struct AccountsFileTests {
     static func read(
-        _ text: String, file: String = "a.csv", _ environment: [String: String] = [:]
+        _ text: String, file: String = "a.csv", _ environment: [String: String] = [:],
+        signIn: Pipeline.SignIn? = nil
     ) throws -> [AccountLine] {
         try AccountsFile(
-            parsing: Array(text.utf8), file: file, environment: EnvironmentVariables(environment)
+            parsing: Array(text.utf8), file: file, signIn: signIn,
+            environment: EnvironmentVariables(environment)
         ).lines
+    }
+
+    @Test func `people of JSON lines have an issuer and a client, or the pipeline's`() throws {
+        let issuer = try #require(Issuer("https://auth.example"))
+        let lines = try Self.read(
+            """
+            {"account":"a","oidc":{"issuer":"http://127.0.0.1:7","clientID":"c",\
+            "refreshToken":"r1"}}
+            {"account":"b","oidc":{"refreshToken":"env:TOKEN"},"interval":"5m","team":"x"}
+            {"account":"c","apiKey":"k"}
+            """, file: "a.jsonl", ["TOKEN": "r2"],
+            signIn: Pipeline.SignIn(issuer: issuer, clientID: "relay"))
+        #expect(
+            lines.map { $0.person?.issuer.text } == [
+                "http://127.0.0.1:7", "https://auth.example", nil,
+            ])
+        #expect(lines.map { $0.person?.clientID } == ["c", "relay", nil])
+        #expect(lines.map { $0.person?.refreshToken.reveal() } == ["r1", "r2", nil])
+        #expect(lines[1].interval == .seconds(300))
+        #expect(lines[1].labels == ["team": "x"])
     }
 
     @Test func `columns go by name, others are labels, and empty cells say nothing`() throws {

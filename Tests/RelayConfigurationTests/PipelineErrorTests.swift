@@ -158,7 +158,7 @@ import Testing
                 "source: x",
                 "1:9: `source` must be a mapping with the keys `baseURL`, `accounts`, "
                     + "`pageLimit`, `requestTimeout`, `walkTimeout`, `maxConnections`, `budget`, "
-                    + "`perAccount`, `interval` and `limits`"
+                    + "`perAccount`, `interval`, `limits` and `signIn`"
             ),
             (
                 "detection: { healthy: active }",

@@ -49,14 +49,16 @@ final class Bench {
     /// What was logged.
     let lines: Lock<[String]>
     private let settings: RelaySettings
+    private let bearers: (any BearerSource)?
     private let random: Lock<SeededRandom>
     private var epochs = EpochSource(last: 0)
     private var postponed: [JudgeJob] = []
 
     init(
         seed: UInt64 = 1, places: Int = 8, once: Int? = nil, limits: WalkLimits = WalkLimits(),
-        brake: Brake? = nil
+        brake: Brake? = nil, bearers: (any BearerSource)? = nil
     ) {
+        self.bearers = bearers
         register = FakeRegister()
         journal = FakeJournal(register)
         settings = RelaySettings(
@@ -68,19 +70,21 @@ final class Bench {
         random = Lock(SeededRandom(seed: seed))
         transport = ManualTransport(places: places)
         lines = Lock([])
-        (loop, judge) = Self.make(settings, transport, queue, journal, random, lines)
+        (loop, judge) = Self.make(
+            settings, transport, queue, journal, random, lines, bearers)
         loop.once = once.map { OnceRound(total: $0) }
     }
 
     private static func make(
         _ settings: RelaySettings, _ transport: ManualTransport, _ queue: JudgeQueue,
-        _ journal: FakeJournal, _ random: Lock<SeededRandom>, _ lines: Lock<[String]>
+        _ journal: FakeJournal, _ random: Lock<SeededRandom>, _ lines: Lock<[String]>,
+        _ bearers: (any BearerSource)?
     ) -> (PollLoop, Judge) {
         let clock = RelayClock()
         let log = RelayLog { line in lines.withLock { $0.append(line) } }
         let loop = PollLoop(
             settings: settings, clock: clock, log: log, transport: transport, judge: queue,
-            random: { random.withLock { $0.next() } })
+            bearers: bearers, random: { random.withLock { $0.next() } })
         let judge = Judge(
             settings: settings, clock: clock, log: log, journal: journal, sinks: [], queue: queue,
             head: Lock(.start))
@@ -92,7 +96,8 @@ final class Bench {
         queue = JudgeQueue()
         postponed = []
         transport = ManualTransport(places: transport.places)
-        (loop, judge) = Self.make(settings, transport, queue, journal, random, lines)
+        (loop, judge) = Self.make(
+            settings, transport, queue, journal, random, lines, bearers)
         epochs = EpochSource(last: try journal.lastEpoch())
         try start()
     }

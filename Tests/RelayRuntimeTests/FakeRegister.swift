@@ -42,6 +42,19 @@ final class FakeRegister: Register {
         }
     }
 
+    /// Adds a person's account, whose access token is not there yet or will be over then.
+    func add(_ id: AccountID, person subject: String, token: String = "", life: Duration = .zero) {
+        content.withLock { content in
+            content.incarnation += 1
+            content.accounts[id] = RegisteredAccount(
+                id: id, credential: Secret(token), credentialTag: Array(subject.utf8),
+                interval: nil, isPaused: false, incarnation: content.incarnation,
+                isRemoving: false,
+                person: PersonTimes(bearer: FakeBearers.times(life), number: 1))
+            content.changed.insert(id)
+        }
+    }
+
     /// Changes an account that is there and not being removed.
     func change(_ id: AccountID, _ body: (inout RegisteredAccount) -> Void) {
         content.withLock { content in

@@ -20,6 +20,10 @@ let arrows: [String: Set<String>] = [
         "Glibc",
     ],
     "RelaySinks": ["RelayCore", "ConnectionEvents", "JSON", "Kafka", "Threading", "Glibc"],
+    "SignIn": [
+        "RelayCore", "ConnectionEvents", "Crypto", "HTTPClient", "HTTPServer", "JSON", "Threading",
+        "Glibc",
+    ],
     "TraxAPI": [
         "RelayCore", "ConnectionEvents", "Crypto", "Hashing", "HTTPClient", "JSON", "Threading",
         "Glibc",
@@ -38,8 +42,8 @@ let arrows: [String: Set<String>] = [
     "RelayCommands": [
         "ConnectionEvents", "Crypto", "Hashing", "HTTPClient", "HTTPServer", "JSON", "Kafka",
         "RelayConfiguration", "RelayCore", "RelayDashboard", "RelayJournal", "RelayRuntime",
-        "RelaySimulation", "RelaySinks", "SQLite", "Threading", "TraxAPI", "TraxSandbox", "YAML",
-        "Glibc",
+        "RelaySimulation", "RelaySinks", "SQLite", "SignIn", "Threading", "TraxAPI", "TraxSandbox",
+        "YAML", "Glibc",
     ],
     "trax-relay": ["RelayCommands"],
 ]

@@ -134,7 +134,8 @@ enum AccountCommands {
                 .usage, "FILE is missing, and the pipeline has no source.accounts.")
         }
         let summary = try AccountsImport.take(
-            file, into: try workshop.openRegister(.create), force: arguments.has("--force"),
+            file, signIn: workshop.pipeline.source.signIn,
+            into: try workshop.openRegister(.create), force: arguments.has("--force"),
             terminal: terminal)
         terminal.print(
             "\(summary.added) added, \(summary.changed) changed, \(summary.removed) removed,"

@@ -19,7 +19,8 @@ extension AccountCommands {
             table.add([
                 summary.id.text, state(summary), summary.origin.rawValue,
                 summary.interval.map { DurationText.format($0) } ?? "-",
-                summary.credentialMark, labels(summary),
+                summary.issuer.map { "person at \($0)" } ?? summary.credentialMark,
+                labels(summary),
             ])
         }
         terminal.out(table.text)
@@ -62,7 +63,11 @@ extension AccountCommands {
         terminal.print("changed    \(summary.changedAt)")
         terminal.print(
             "interval   \(summary.interval.map { DurationText.format($0) } ?? "the pipeline's")")
-        terminal.print("key        \(summary.credentialMark)")
+        if let issuer = summary.issuer {
+            terminal.print("person     signed in at \(issuer)")
+        } else {
+            terminal.print("key        \(summary.credentialMark)")
+        }
         if !summary.labels.isEmpty { terminal.print("labels     \(labels(summary))") }
         guard let belief else {
             terminal.print("belief     none: no walk was sealed yet")
@@ -70,7 +75,7 @@ extension AccountCommands {
         }
         terminal.print("epoch      \(belief.head.epoch), \(belief.head.sequence) events")
         if let since = belief.head.blindSince {
-            terminal.print("blind      since \(since): its key is refused")
+            terminal.print("blind      since \(since): its credential is refused")
         }
         var table = Table(header: ["ID", "PLATFORM", "STATUS", "HEALTH", "SINCE"])
         for (_, row) in belief.rows.sorted(by: { $0.key < $1.key }) {
@@ -114,6 +119,8 @@ extension AccountCommands {
         object["from"] = .string(summary.origin.rawValue)
         object["interval"] =
             summary.interval.map { .string(DurationText.format($0)) } ?? .null
+        object["credential"] = .string(summary.scheme.rawValue)
+        if let issuer = summary.issuer { object["issuer"] = .string(issuer.text) }
         object["key"] = .string(summary.credentialMark)
         object["labels"] = .object(
             summary.labels.sorted { $0.key < $1.key }.reduce(into: JSONObject()) {

@@ -126,7 +126,7 @@ enum PollCommand {
         var random = SystemRandomNumberGenerator()
         let id = WalkID(start: RelayClock.wall, random: (random.next(), random.next()))
         switch reader.walk(
-            id, credential: account.credential, pause: { usleep(pause) },
+            id, credential: try workshop.bearer(of: account), pause: { usleep(pause) },
             now: { RelayClock.wall })
         {
         case .success(let walk): return walk

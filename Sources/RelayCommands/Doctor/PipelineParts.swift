@@ -67,7 +67,9 @@ enum PipelineParts {
         var secrets = pipeline.knownSecrets()
         if let accounts = pipeline.source.accounts {
             do throws(ConfigurationError) {
-                secrets += try AccountsFile(file: accounts).lines.compactMap(\.credential)
+                secrets += try AccountsFile(
+                    file: accounts, signIn: pipeline.source.signIn
+                ).lines.compactMap(\.credential)
             } catch {
                 // `check` has told what is wrong with it, and quotes no credential.
             }
@@ -75,7 +77,7 @@ enum PipelineParts {
         do throws(CommandError) {
             let register = try Workshop(pipeline: pipeline).openRegister()
             do throws(JournalFailure) {
-                secrets += try register.accounts().map(\.credential)
+                secrets += try register.accounts().map(\.credential).filter { !$0.isEmpty }
             } catch { throw CommandError(error) }
         } catch {
             // A register that cannot be read shows nothing either.

@@ -58,10 +58,3 @@ struct LinkLists {
         while unsafe nanosleep(&time, &rest) != 0, errno == EINTR { time = rest }
     }
 }
-
-extension Workshop {
-    /// What the API is asked with for an account.
-    func bearer(of account: RegisteredAccount) throws(CommandError) -> Secret {
-        account.credential
-    }
-}

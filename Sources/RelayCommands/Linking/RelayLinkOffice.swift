@@ -5,6 +5,7 @@ internal import RelayCore
 internal import RelayDashboard
 internal import RelayJournal
 internal import RelayRuntime
+internal import SignIn
 internal import TraxAPI
 
 /// Asks the API for links on behalf of `POST /api/links`.
@@ -110,7 +111,7 @@ final class RelayLinkOffice: LinkOffice {
 extension Assembly {
     /// What a relay needs for links: the watches of its journal, and who asks the API.
     func linking(
-        on file: JournalFile, _ journal: SQLiteJournal
+        on file: JournalFile, _ journal: SQLiteJournal, _ desk: TokenDesk
     ) throws(CommandError) -> (LinkBook, RelayLinkOffice) {
         let client: TraxClient
         do throws(TraxError) {
@@ -124,7 +125,7 @@ extension Assembly {
             // One of its own: the relay's takes note of what it has handed out.
             let office = RelayLinkOffice(
                 try AccountRegister(file), book: book, client: client,
-                bearer: { account in account.credential },
+                bearer: { (account) throws(LinkAskFailure) in try desk.credential(of: account) },
                 isKnown: { account in Self.isBaselined(account, journal, log) })
             return (book, office)
         } catch {
@@ -142,6 +143,23 @@ extension Assembly {
         } catch {
             log.note(.warning, "links", "a belief could not be read: \(error.reason)")
             return true
+        }
+    }
+}
+
+extension TokenDesk {
+    /// What the API is asked with for an account: its key, or its person's access token.
+    fileprivate func credential(of account: RegisteredAccount) throws(LinkAskFailure) -> Secret {
+        guard account.person != nil else { return account.credential }
+        do throws(BearerFailure) {
+            return try bearer(for: account.id).token
+        } catch {
+            let isOver = error.kind == .signInAgain
+            throw LinkAskFailure(
+                status: isOver ? 409 : 503, code: error.code,
+                message: isOver
+                    ? "The person of this account has to sign in again: trax-relay login"
+                    : "There is no access token of this account now: \(error.reason).")
         }
     }
 }

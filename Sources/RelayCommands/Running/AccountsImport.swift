@@ -15,7 +15,8 @@ enum AccountsImport {
     ) throws(CommandError) {
         guard let file = pipeline.source.accounts else { return }
         try mustBeReadable(file, of: pipeline)
-        let summary = try take(file, into: register, force: false, terminal: terminal)
+        let summary = try take(
+            file, signIn: pipeline.source.signIn, into: register, force: false, terminal: terminal)
         log.note(
             .info, "accounts", "accounts file taken",
             [
@@ -40,11 +41,12 @@ enum AccountsImport {
 
     /// Takes a file: all of it, or nothing.
     static func take(
-        _ file: String, into register: AccountRegister, force: Bool, terminal: Terminal
+        _ file: String, signIn: Pipeline.SignIn?, into register: AccountRegister, force: Bool,
+        terminal: Terminal
     ) throws(CommandError) -> ImportSummary {
         let progress = ImportProgress(terminal: terminal)
         defer { progress.end() }
-        let entries = try entries(of: file, progress: progress)
+        let entries = try entries(of: file, signIn: signIn, progress: progress)
         do {
             return try register.importFile(entries, force: force) { done, all in
                 progress.show("sealing credentials", done, of: all)
@@ -58,13 +60,17 @@ enum AccountsImport {
 
     /// The lines of a file, with their credentials.
     static func entries(
-        of file: String, progress: ImportProgress? = nil
+        of file: String, signIn: Pipeline.SignIn?, progress: ImportProgress? = nil
     ) throws(CommandError) -> [AccountEntry] {
         do throws(ConfigurationError) {
-            let read = try AccountsFile(file: file) { progress?.show("reading accounts", $0) }
+            let read = try AccountsFile(file: file, signIn: signIn) {
+                progress?.show("reading accounts", $0)
+            }
             return read.lines.map { line in
                 AccountEntry(
-                    account: line.account, credential: line.credential, interval: line.interval,
+                    account: line.account,
+                    credential: line.person == nil ? line.credential : nil, person: line.person,
+                    interval: line.interval,
                     isPaused: line.isPaused, labels: line.labels, line: line.line)
             }
         } catch {

@@ -47,6 +47,18 @@ struct Check {
     struct Candidate {
         var id: AccountID
         var credential: Secret
+        /// Whether it is a person's; nil stands for one whose refresh token is in the file alone.
+        var person: Person = .none
+
+        /// Whose credential it is.
+        enum Person {
+            /// Nobody's: it is an API key.
+            case none
+            /// A person's of the register.
+            case signedIn
+            /// A refresh token of the file that the register does not have yet.
+            case given
+        }
     }
 
     let workshop: Workshop
@@ -96,13 +108,19 @@ struct Check {
 
     /// The accounts that a run would have: of the file, and of the register where there is one.
     mutating func accounts() -> [Candidate] {
-        var found: [AccountID: Secret] = [:]
+        var found: [AccountID: Candidate] = [:]
         if let file = pipeline.source.accounts {
             do throws(CommandError) {
                 try AccountsImport.mustBeReadable(file, of: pipeline)
-                let entries = try AccountsImport.entries(of: file)
+                let entries = try AccountsImport.entries(
+                    of: file, signIn: pipeline.source.signIn)
                 for entry in entries where entry.isPaused != true {
-                    if let credential = entry.credential { found[entry.account] = credential }
+                    let id = entry.account
+                    if let key = entry.credential { found[id] = Candidate(id: id, credential: key) }
+                    if let person = entry.person {
+                        found[id] = Candidate(
+                            id: id, credential: person.refreshToken, person: .given)
+                    }
                 }
                 ok("accounts file: \(entries.count) accounts")
             } catch {
@@ -112,8 +130,14 @@ struct Check {
         if Self.hasContent(pipeline.journal.sqlite) {
             do throws(CommandError) {
                 let registered = try active(try workshop.openRegister())
-                for account in registered where found[account.id] == nil {
-                    found[account.id] = account.credential
+                for account in registered {
+                    let isPerson = account.person != nil
+                    // What the file gives of a person may have been used up long ago.
+                    guard found[account.id].map({ isPerson && $0.person == .given }) ?? true
+                    else { continue }
+                    found[account.id] = Candidate(
+                        id: account.id, credential: account.credential,
+                        person: isPerson ? .signedIn : .none)
                 }
                 ok("journal: \(pipeline.journal.sqlite), \(registered.count) accounts to walk")
             } catch {
@@ -131,7 +155,7 @@ struct Check {
             note(
                 "no account yet: add one with 'trax-relay accounts add ID -c \(pipeline.file)'")
         }
-        return found.sorted { $0.key < $1.key }.map { Candidate(id: $0.key, credential: $0.value) }
+        return found.values.sorted { $0.id < $1.id }
     }
 
     /// `run` makes files beside the journal, and the key where it is not there.
@@ -208,8 +232,9 @@ struct Check {
         var random = SystemRandomNumberGenerator()
         let id = WalkID(start: RelayClock.wall, random: (random.next(), random.next()))
         let pause = UInt32(1_000_000 / pipeline.source.perAccount.perSecond)
+        guard let credential = credential(of: candidate) else { return }
         let result = reader.walk(
-            id, credential: candidate.credential, pause: { usleep(pause) },
+            id, credential: credential, pause: { usleep(pause) },
             now: { RelayClock.wall })
         switch result {
         case .success(let walk):
@@ -220,6 +245,31 @@ struct Check {
                 problem("API: the key of \(candidate.id) is refused: \(failure.reason)")
             case .throttled, .failed:
                 away("API: \(candidate.id) cannot be read: \(failure.reason)")
+            }
+        }
+    }
+
+    /// What to read an account with; nil where that was told already.
+    ///
+    /// A person's refresh token is used only where the register can keep what comes of it.
+    private mutating func credential(of candidate: Candidate) -> Secret? {
+        switch candidate.person {
+        case .none: return candidate.credential
+        case .given:
+            note(
+                "API: the refresh token of \(candidate.id) is there, and was not tried: `run` takes"
+                    + " it into the register first")
+            return nil
+        case .signedIn:
+            do throws(CommandError) {
+                return try workshop.token(of: candidate.id)
+            } catch {
+                if error.code == .unavailable {
+                    away(error.message)
+                } else {
+                    problem(error.message)
+                }
+                return nil
             }
         }
     }

@@ -8,6 +8,7 @@ internal import RelayDashboard
 internal import RelayJournal
 internal import RelayRuntime
 internal import RelaySinks
+internal import SignIn
 internal import Threading
 
 /// A relay with all that belongs to it: lock, journal, register, broker, HTTP.
@@ -23,6 +24,7 @@ final class RunningRelay: Sendable {
     private let parked: ParkedBook
     private let links: LinkBook
     private let office: RelayLinkOffice
+    private let desk: TokenDesk
     private let embedded: EmbeddedBroker?
     private let server = Lock<HTTPServer?>(nil)
     private let token: Lock<Secret?> = Lock(nil)
@@ -53,6 +55,7 @@ final class RunningRelay: Sendable {
         let register: AccountRegister
         let holds: HoldBook
         let parked: ParkedBook
+        let people: PersonBook
         let lock: JournalLock
         do throws(JournalFailure) {
             if let held {
@@ -71,6 +74,8 @@ final class RunningRelay: Sendable {
             register = try AccountRegister(file)
             holds = try HoldBook(file)
             parked = try ParkedBook(file)
+            people = try PersonBook(file)
+            try people.forgetLeases(of: Assembly.relayHolder)
         } catch {
             throw CommandError(error)
         }
@@ -79,14 +84,15 @@ final class RunningRelay: Sendable {
         self.register = register
         self.holds = holds
         self.parked = parked
-        (links, office) = try assembly.linking(on: file, journal)
+        desk = assembly.tokenDesk(people, holder: Assembly.relayHolder)
+        (links, office) = try assembly.linking(on: file, journal, desk)
         try AccountsImport.run(pipeline, into: register, log: log, terminal: terminal)
         embedded = try assembly.embeddedBroker()
         routes = try assembly.routes(journal: journal, embedded: embedded)
         let parts = Relay.Parts(
             settings: assembly.settings, journal: journal, register: register, holds: holds,
-            links: links,
-            parking: parked, upkeep: journal, transport: try assembly.transport(),
+            links: links, parking: parked, upkeep: journal, bearers: desk,
+            transport: try assembly.transport(),
             routes: routes, log: log)
         do throws(JournalFailure) {
             relay = try Relay(parts)
@@ -169,6 +175,7 @@ final class RunningRelay: Sendable {
             defer { server = nil }
             return server
         }?.stop()
+        desk.close()
         do throws(JournalFailure) {
             try journal.close()
         } catch {

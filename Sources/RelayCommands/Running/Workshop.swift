@@ -118,7 +118,7 @@ extension ConfigurationError {
             return ConfigurationError(kind, problems + [place.problem(reason)])
         }
         do throws(ConfigurationError) {
-            _ = try AccountsFile(file: file)
+            _ = try AccountsFile(file: file, signIn: readable.signIn)
             return self
         } catch {
             return ConfigurationError(kind, problems + error.problems)

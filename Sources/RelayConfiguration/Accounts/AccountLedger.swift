@@ -1,5 +1,6 @@
 internal import ConnectionEvents
 internal import Crypto
+internal import RelayCore
 
 /// Collects the lines of an accounts file and what is wrong with them, doubles among them.
 struct AccountLedger {
@@ -56,9 +57,13 @@ struct AccountLedger {
                     + "\(other.line): each account has its own")
             return
         }
+        let person = fields.signIn.map {
+            PersonSession(issuer: $0.issuer, clientID: $0.clientID, refreshToken: credential)
+        }
         lines.append(
             AccountLine(
-                line: line, account: account, credential: credential, interval: fields.interval,
+                line: line, account: account, credential: credential, person: person,
+                interval: fields.interval,
                 isPaused: fields.isPaused, labels: fields.labels))
     }
 

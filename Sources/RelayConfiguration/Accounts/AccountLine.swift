@@ -1,5 +1,6 @@
 public import ConnectionEvents
 public import Crypto
+public import RelayCore
 
 /// One account as a line of the accounts file states it.
 public struct AccountLine: Sendable {
@@ -7,8 +8,10 @@ public struct AccountLine: Sendable {
     public let line: Int
     /// The operator's id.
     public let account: AccountID
-    /// The API key, fetched from where the line says it is.
+    /// The API key, or a person's refresh token, fetched from where the line says it is.
     public let credential: Secret
+    /// The person whose refresh token it is; nil of an API key.
+    public let person: PersonSession?
     /// Takes the place of `slowest` for this account; nil where the cell is empty.
     public let interval: Duration?
     /// Whether it is paused; nil where the cell is empty.
@@ -21,6 +24,8 @@ public struct AccountLine: Sendable {
 struct AccountFields {
     var account: AccountID?
     var credential: Secret?
+    /// Where a person of the line is signed in; nil of an API key.
+    var signIn: Pipeline.SignIn?
     var interval: Duration?
     var isPaused: Bool?
     var labels: [String: String] = [:]

@@ -13,11 +13,12 @@ public struct AccountsFile: Sendable {
     ///
     /// - Parameters:
     ///   - file: its path, which also stands in messages.
+    ///   - signIn: for people of whom the file names no issuer or client.
     ///   - progress: told of the number of lines read, every 10,000.
     /// - Throws: `ConfigurationError` with every bad line at once.
     public init(
-        file: String, environment: EnvironmentVariables = .process,
-        progress: ((_ lines: Int) -> Void)? = nil
+        file: String, signIn: Pipeline.SignIn? = nil,
+        environment: EnvironmentVariables = .process, progress: ((_ lines: Int) -> Void)? = nil
     ) throws(ConfigurationError) {
         var bytes: [UInt8]
         do throws(FileFailure) {
@@ -28,7 +29,9 @@ public struct AccountsFile: Sendable {
                 .unreadable, [ConfigurationProblem(file: file, message: message)])
         }
         defer { Files.wipe(&bytes) }
-        try self.init(parsing: bytes, file: file, environment: environment, progress: progress)
+        try self.init(
+            parsing: bytes, file: file, signIn: signIn, environment: environment,
+            progress: progress)
     }
 
     /// Reads the text of an accounts file, such as standard input.
@@ -36,15 +39,16 @@ public struct AccountsFile: Sendable {
     /// - Parameter file: what to call it in messages; relative paths are seen from its folder.
     /// - Throws: `ConfigurationError` with every bad line at once.
     public init(
-        parsing bytes: [UInt8], file: String, environment: EnvironmentVariables = .process,
-        progress: ((_ lines: Int) -> Void)? = nil
+        parsing bytes: [UInt8], file: String, signIn: Pipeline.SignIn? = nil,
+        environment: EnvironmentVariables = .process, progress: ((_ lines: Int) -> Void)? = nil
     ) throws(ConfigurationError) {
         var ledger = AccountLedger(file: file, progress: progress)
         let start = bytes.starts(with: [0xEF, 0xBB, 0xBF]) ? 3 : 0
         if bytes.starts(with: [0xFF, 0xFE]) || bytes.starts(with: [0xFE, 0xFF]) {
             ledger.refuse(line: nil, column: nil, "is UTF-16: save it as UTF-8")
         } else if Self.isJSONLines(bytes[start...], file: file) {
-            JSONAccounts.read(bytes, from: start, environment: environment, into: &ledger)
+            JSONAccounts(signIn: signIn, environment: environment).read(
+                bytes, from: start, into: &ledger)
         } else {
             CSVAccounts.read(bytes, from: start, environment: environment, into: &ledger)
         }

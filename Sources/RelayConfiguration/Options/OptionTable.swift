@@ -54,6 +54,20 @@ enum OptionTable {
             "Requests of one account (token bucket for each credential)."),
         Option("interval", .section(interval), .section, "How often an account is walked."),
         Option("limits", .section(limits), .section, "Above one of these a walk fails."),
+        Option(
+            "signIn", .section(signIn), .nothing,
+            "Where people sign in: for `login`, and for accounts of the accounts file whose `oidc` "
+                + "names no issuer or client."),
+    ]
+
+    private static let signIn: [Option] = [
+        Option(
+            "issuer", .text(.issuer), .required,
+            "The OpenID provider, exactly as it names itself."),
+        Option(
+            "clientID", .text(.clientID), .required,
+            "The relay's client there: public, with PKCE, refresh tokens and a redirect to "
+                + "`http://127.0.0.1` at any port."),
     ]
 
     private static let slowestRate = Rate(perSecond: 1.0 / 3600)

@@ -1,4 +1,5 @@
 internal import ConnectionEvents
+internal import RelayCore
 
 extension TextRule {
     /// The pipeline's name, from which client ids, transactional ids and a topic are made.
@@ -15,6 +16,19 @@ extension TextRule {
     /// The API's address.
     static let baseURL = TextRule("an address", pattern: "^https?://") {
         BaseURL.objection(to: $0)
+    }
+
+    /// An OpenID provider.
+    static let issuer = TextRule(
+        "an address that begins with `https://` (plain http only to this machine), without query"
+            + " or user", pattern: "^https?://"
+    ) { Issuer($0) != nil }
+
+    /// A client of an OpenID provider.
+    static let clientID = TextRule(
+        "1 to 255 printable characters without spaces", pattern: "^[!-~]{1,255}$"
+    ) { text in
+        (1...255).contains(text.utf8.count) && text.utf8.allSatisfy { (0x21...0x7E).contains($0) }
     }
 
     /// Host and port to listen on.

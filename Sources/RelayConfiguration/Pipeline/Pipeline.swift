@@ -70,6 +70,22 @@ extension Pipeline {
         public let slowest: Duration
         /// Above one of these a walk fails.
         public let limits: Limits
+        /// Where people sign in; nil: nowhere is named.
+        public let signIn: SignIn?
+    }
+
+    /// `source.signIn`.
+    public struct SignIn: Hashable, Sendable {
+        /// The OpenID provider.
+        public let issuer: Issuer
+        /// The relay's client there.
+        public let clientID: String
+
+        /// A provider and a client of it.
+        public init(issuer: Issuer, clientID: String) {
+            self.issuer = issuer
+            self.clientID = clientID
+        }
     }
 
     /// `source.limits`.

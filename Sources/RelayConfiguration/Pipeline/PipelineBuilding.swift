@@ -70,6 +70,11 @@ extension Pipeline.Source {
         self.limits = Pipeline.Limits(
             pages: must(limits.integer("pages")), rows: must(limits.integer("rows")),
             body: must(limits.size("body")))
+        signIn = settings.section("signIn").map { section in
+            Pipeline.SignIn(
+                issuer: must(Issuer(must(section.text("issuer")))),
+                clientID: must(section.text("clientID")))
+        }
     }
 }
 

@@ -1,3 +1,4 @@
+internal import RelayCore
 internal import YAML
 
 extension Pipeline {
@@ -98,7 +99,7 @@ extension Pipeline {
     public var readableParts: ReadableParts {
         ReadableParts(
             accountsFile: source.accounts, accountsPlace: places["source.accounts"],
-            properties: kafka.properties)
+            properties: kafka.properties, signIn: source.signIn)
     }
 }
 
@@ -112,6 +113,8 @@ public struct ReadableParts: Hashable, Sendable {
     public let accountsPlace: Place?
     /// The properties for librdkafka that passed so far.
     public let properties: [KafkaProperty]
+    /// Where people sign in; nil where it names nowhere, or not rightly.
+    public let signIn: Pipeline.SignIn?
 }
 
 extension ReadableParts {
@@ -120,5 +123,13 @@ extension ReadableParts {
         accountsFile = source?.text("accounts").map { Files.resolve($0, besides: file) }
         accountsPlace = source?.places["accounts"].map { Pipeline.place($0, in: file) }
         properties = settings.section("kafka")?.properties("properties") ?? []
+        let section = source?.section("signIn")
+        if let issuer = section?.text("issuer").flatMap(Issuer.init),
+            let client = section?.text("clientID")
+        {
+            signIn = Pipeline.SignIn(issuer: issuer, clientID: client)
+        } else {
+            signIn = nil
+        }
     }
 }

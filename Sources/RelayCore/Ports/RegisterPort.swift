@@ -5,7 +5,7 @@ public import Crypto
 public struct RegisteredAccount: Sendable {
     /// The operator's id.
     public var id: AccountID
-    /// The API key.
+    /// The API key; of a person the access token, which may have run out, or nothing.
     public var credential: Secret
     /// Tells credentials apart without showing them: equal tags, equal credentials.
     public var credentialTag: [UInt8]
@@ -17,12 +17,15 @@ public struct RegisteredAccount: Sendable {
     public var incarnation: Int64
     /// Removed by an operator; the relay publishes that and then forgets it.
     public var isRemoving: Bool
+    /// The person's session as it was when this was read; nil: the account has an API key.
+    public var person: PersonTimes?
 
     /// One account, field by field.
     public init(
         id: AccountID, credential: Secret, credentialTag: [UInt8], interval: Duration?,
-        isPaused: Bool, incarnation: Int64, isRemoving: Bool
+        isPaused: Bool, incarnation: Int64, isRemoving: Bool, person: PersonTimes? = nil
     ) {
+        self.person = person
         self.id = id
         self.credential = credential
         self.credentialTag = credentialTag
@@ -30,6 +33,20 @@ public struct RegisteredAccount: Sendable {
         self.isPaused = isPaused
         self.incarnation = incarnation
         self.isRemoving = isRemoving
+    }
+}
+
+/// What the relay needs to know of a person's session besides the access token.
+public struct PersonTimes: Hashable, Sendable {
+    /// How long the access token is good.
+    public var bearer: BearerTimes
+    /// Grows with each sign-in.
+    public var number: Int64
+
+    /// Times, one by one.
+    public init(bearer: BearerTimes, number: Int64) {
+        self.bearer = bearer
+        self.number = number
     }
 }
 

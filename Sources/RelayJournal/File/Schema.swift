@@ -12,7 +12,7 @@ struct Schema {
 
     /// The schema of this version of the relay.
     static let current = Schema(migrations: [
-        version1, version2, version3, parkedRecords, linkWatches,
+        version1, version2, version3, parkedRecords, linkWatches, people,
     ])
 
     /// The nth leads from version n to n + 1; version 0 is an empty file.
@@ -197,6 +197,17 @@ struct Schema {
 }
 
 extension Schema {
+    /// People who are signed in: what the accounts file gave of them last, and who is refreshing
+    /// whose tokens until when.
+    private static let people = """
+        ALTER TABLE accounts ADD COLUMN given BLOB;
+        CREATE TABLE refreshing(
+            account TEXT PRIMARY KEY,
+            holder TEXT NOT NULL,
+            until INTEGER NOT NULL
+        ) STRICT, WITHOUT ROWID;
+        """
+
     /// Records that sinks do not take, whole: their entries may be pruned before that is settled.
     private static let parkedRecords = """
         CREATE TABLE parked(

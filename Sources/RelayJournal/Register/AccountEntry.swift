@@ -1,5 +1,6 @@
 public import ConnectionEvents
 public import Crypto
+public import RelayCore
 
 /// Where an account of the register came from.
 public enum AccountOrigin: String, Hashable, Sendable {
@@ -9,12 +10,22 @@ public enum AccountOrigin: String, Hashable, Sendable {
     case command
 }
 
+/// What an account's credential is.
+public enum CredentialScheme: String, Hashable, Sendable {
+    /// An API key.
+    case key
+    /// A signed-in person's tokens.
+    case person
+}
+
 /// One account as a file or command states it.
 public struct AccountEntry: Sendable {
     /// The operator's id.
     public var account: AccountID
     /// The API key; nil keeps the one the register has.
     public var credential: Secret?
+    /// A person in place of an API key, with the refresh token that a file gives.
+    public var person: PersonSession?
     /// Takes the place of `slowest`; nil says nothing.
     public var interval: Duration?
     /// Whether it is paused; nil says nothing.
@@ -26,9 +37,11 @@ public struct AccountEntry: Sendable {
 
     /// One account, field by field.
     public init(
-        account: AccountID, credential: Secret?, interval: Duration? = nil,
-        isPaused: Bool? = nil, labels: [String: String] = [:], line: Int = 0
+        account: AccountID, credential: Secret?, person: PersonSession? = nil,
+        interval: Duration? = nil, isPaused: Bool? = nil, labels: [String: String] = [:],
+        line: Int = 0
     ) {
+        self.person = person
         self.account = account
         self.credential = credential
         self.interval = interval
@@ -54,6 +67,10 @@ public struct AccountSummary: Hashable, Sendable {
     public var labels: [String: String]
     /// Removed, and waiting for the relay to publish that.
     public var isRemoving: Bool
+    /// Whether it has an API key or is a signed-in person.
+    public var scheme: CredentialScheme
+    /// Who signed the person in; nil of an API key.
+    public var issuer: Issuer?
     /// Eight hexadecimal digits that differ where credentials differ, and say nothing of them.
     public var credentialMark: String
     /// When it was added.

@@ -47,7 +47,7 @@ extension AccountRegister {
     /// For a caller that has problems of its own to report with them;
     /// ``importFile(_:force:progress:)`` finds the same and more.
     public func problems(in entries: [AccountEntry]) -> [RegisterRefusal.Problem] {
-        ImportPlan.duplicates(in: entries, tags: entries.map { $0.credential.map(file.seal.tag) })
+        ImportPlan.duplicates(in: entries, tags: entries.map { file.seal.tag(ofOffered: $0) })
     }
 }
 
@@ -70,7 +70,7 @@ struct ImportPlan {
         tags.reserveCapacity(entries.count)
         for entry in entries {
             tags.append(
-                entry.credential.map(seal.tag)
+                seal.tag(ofOffered: entry)
                     ?? register[entry.account].flatMap { $0.isRemoving ? nil : $0.tag })
         }
         var problems = Self.duplicates(in: entries, tags: tags)

@@ -48,11 +48,11 @@ public final class AccountRegister: Register {
         }
     }
 
-    /// What is known of each account, by id; no credential is opened.
+    /// What is known of each account, by id; of people the issuer, and of nobody a credential.
     ///
     /// - Parameter id: only this account.
     public func summaries(of id: AccountID? = nil) throws(JournalFailure) -> [AccountSummary] {
-        try run { connection in try connection.summaries(of: id) }
+        try run { connection in try connection.summaries(of: id, file.seal) }
     }
 
     /// Adds an account by command.

@@ -23,7 +23,7 @@ struct RegisterConnection {
         version = try database.prepare("SELECT value FROM counters WHERE name = 'register'")
         load = try database.prepare(
             """
-            SELECT id, credential, tag, interval_ms, paused, incarnation, removing, version
+            SELECT id, credential, tag, interval_ms, paused, incarnation, removing, scheme
             FROM accounts WHERE version > ? ORDER BY id
             """)
         one = try database.prepare("SELECT \(Self.knownColumns) FROM accounts WHERE id = ?")
@@ -32,16 +32,18 @@ struct RegisterConnection {
         insert = try database.prepare(
             """
             INSERT INTO accounts(id, version, incarnation, removing, origin, paused, paused_by,
-                interval_ms, tag, labels, changed_at, added_at, key, credential, scheme)
-            VALUES (?1, ?2, ?3, 0, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?10, ?11, ?12, 'key')
+                interval_ms, tag, labels, changed_at, added_at, key, credential, scheme, given)
+            VALUES (?1, ?2, ?3, 0, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?10, ?11, ?12, ?13, ?14)
             ON CONFLICT(id) DO UPDATE SET version = ?2, incarnation = ?3, removing = 0,
                 origin = ?4, paused = ?5, paused_by = ?6, interval_ms = ?7, tag = ?8, labels = ?9,
-                changed_at = ?10, added_at = ?10, key = ?11, credential = ?12, scheme = 'key'
+                changed_at = ?10, added_at = ?10, key = ?11, credential = ?12, scheme = ?13,
+                given = ?14
             """)
         update = try database.prepare(
             """
             UPDATE accounts SET version = ?2, removing = ?3, origin = ?4, paused = ?5,
-                paused_by = ?6, interval_ms = ?7, tag = ?8, labels = ?9, changed_at = ?10
+                paused_by = ?6, interval_ms = ?7, tag = ?8, labels = ?9, changed_at = ?10,
+                scheme = ?11, given = ?12
             WHERE id = ?1
             """)
         reseal = try database.prepare(
@@ -50,7 +52,8 @@ struct RegisterConnection {
     }
 
     static let knownColumns =
-        "id, incarnation, removing, origin, paused, paused_by, interval_ms, tag, labels"
+        "id, incarnation, removing, origin, paused, paused_by, interval_ms, tag, labels, scheme,"
+        + " given"
 
     /// Takes note of the register's version; false when nothing moved since the last time.
     ///
@@ -81,11 +84,16 @@ struct RegisterConnection {
     func load(after version: Int64, _ seal: CredentialSeal) throws -> [RegisteredAccount] {
         try load.all(.integer(version)) { row in
             let id = try Self.account(row.text(0))
+            let opened = try Self.open(row.blob(1), of: id, seal)
+            let person =
+                row.text(7) == CredentialScheme.person.rawValue
+                ? try PersonCoding.session(of: opened, account: id) : nil
             return RegisteredAccount(
-                id: id, credential: try Self.open(row.blob(1), of: id, seal),
+                id: id, credential: person.map { $0.accessToken ?? Secret("") } ?? opened,
                 credentialTag: row.blob(2),
                 interval: row.integerOrNil(3).map { .milliseconds($0) }, isPaused: row.flag(4),
-                incarnation: row.integer(5), isRemoving: row.flag(6))
+                incarnation: row.integer(5), isRemoving: row.flag(6),
+                person: person.map { PersonTimes(bearer: $0.times(of: id), number: $0.number) })
         }
     }
 
@@ -103,22 +111,31 @@ struct RegisterConnection {
         try owner.first(.blob(tag), .text(id.text)) { $0.text(0) }
     }
 
-    func summaries(of id: AccountID?) throws -> [AccountSummary] {
+    func summaries(of id: AccountID?, _ seal: CredentialSeal) throws -> [AccountSummary] {
         let select = try database.prepare(
             """
-            SELECT \(Self.knownColumns), added_at, changed_at FROM accounts
+            SELECT \(Self.knownColumns), added_at, changed_at, credential FROM accounts
             WHERE ?1 IS NULL OR id = ?1 ORDER BY id
             """)
         return try select.all(.text(id?.text)) { row in
             let known = try Self.knownAccount(row)
+            let issuer: Issuer? =
+                switch known.scheme {
+                case .key: nil
+                case .person:
+                    try PersonCoding.session(
+                        of: try Self.open(row.blob(13), of: known.id, seal), account: known.id
+                    ).issuer
+                }
             return AccountSummary(
                 id: known.id, origin: known.origin, isPaused: known.isPaused,
                 pausedBy: known.pausedBy,
                 interval: known.intervalMilliseconds.map { .milliseconds($0) },
                 labels: try LabelText.labels(of: known.labels), isRemoving: known.isRemoving,
+                scheme: known.scheme, issuer: issuer,
                 credentialMark: Hex.encode(known.tag.prefix(4)),
-                addedAt: Timestamp(milliseconds: row.integer(9)),
-                changedAt: Timestamp(milliseconds: row.integer(10)))
+                addedAt: Timestamp(milliseconds: row.integer(11)),
+                changedAt: Timestamp(milliseconds: row.integer(12)))
         }
     }
 
@@ -140,7 +157,7 @@ struct RegisterConnection {
             .text(account.origin.rawValue), .flag(account.isPaused),
             .text(account.pausedBy?.rawValue), .integer(account.intervalMilliseconds),
             .blob(account.tag), .text(account.labels), .integer(WallClock.now().milliseconds),
-            .integer(key), .blob(box))
+            .integer(key), .blob(box), .text(account.scheme.rawValue), .blob(account.given))
     }
 
     func update(_ account: KnownAccount, version: Int64) throws {
@@ -148,7 +165,23 @@ struct RegisterConnection {
             .text(account.id.text), .integer(version), .flag(account.isRemoving),
             .text(account.origin.rawValue), .flag(account.isPaused),
             .text(account.pausedBy?.rawValue), .integer(account.intervalMilliseconds),
-            .blob(account.tag), .text(account.labels), .integer(WallClock.now().milliseconds))
+            .blob(account.tag), .text(account.labels), .integer(WallClock.now().milliseconds),
+            .text(account.scheme.rawValue), .blob(account.given))
+    }
+
+    /// The boxes of all people.
+    func people() throws -> [(account: AccountID, box: [UInt8])] {
+        try database.prepare(
+            """
+            SELECT id, credential FROM accounts WHERE scheme = 'person' AND removing = 0 ORDER BY id
+            """
+        ).all { (try Self.account($0.text(0)), $0.blob(1)) }
+    }
+
+    /// The box of an account that is there.
+    func box(of id: AccountID) throws -> [UInt8]? {
+        try database.prepare("SELECT credential FROM accounts WHERE id = ?")
+            .first(.text(id.text)) { $0.blob(0) }
     }
 
     func reseal(_ account: AccountID, key: Int64, box: [UInt8]) throws {
@@ -173,7 +206,9 @@ struct RegisterConnection {
             id: try account(row.text(0)), incarnation: row.integer(1), isRemoving: row.flag(2),
             origin: AccountOrigin(rawValue: row.text(3)) ?? .command, isPaused: row.flag(4),
             pausedBy: row.textOrNil(5).flatMap { AccountOrigin(rawValue: $0) },
-            intervalMilliseconds: row.integerOrNil(6), tag: row.blob(7), labels: row.text(8))
+            intervalMilliseconds: row.integerOrNil(6),
+            scheme: CredentialScheme(rawValue: row.text(9)) ?? .key, tag: row.blob(7),
+            given: row.blobOrNil(10), labels: row.text(8))
     }
 
     private static func account(_ text: String) throws(JournalFailure) -> AccountID {
@@ -212,6 +247,8 @@ final class RegisterChange {
     func owner(ofTag tag: [UInt8], except id: AccountID) throws -> String? {
         try connection.owner(ofTag: tag, except: id)
     }
+
+    func box(of id: AccountID) throws -> [UInt8]? { try connection.box(of: id) }
 
     /// Writes what was planned.
     ///

@@ -23,6 +23,8 @@ public final class Relay: Sendable {
         public var parking: (any ParkingDesk)?
         /// Keeps the journal within its bounds; nil: it has none.
         public var upkeep: (any JournalUpkeep)?
+        /// Gives the access tokens of people who are signed in; nil: no account is a person's.
+        public var bearers: (any BearerSource)?
         /// Asks the API.
         public var transport: any PageTransport
         /// Where entries go.
@@ -35,9 +37,11 @@ public final class Relay: Sendable {
             settings: RelaySettings, journal: any Journal, register: any Register,
             holds: (any HoldDesk)? = nil, links: (any LinkDesk)? = nil,
             parking: (any ParkingDesk)? = nil, upkeep: (any JournalUpkeep)? = nil,
+            bearers: (any BearerSource)? = nil,
             transport: any PageTransport, routes: [Route], log: RelayLog
         ) {
             self.upkeep = upkeep
+            self.bearers = bearers
             self.settings = settings
             self.journal = journal
             self.register = register
@@ -107,7 +111,7 @@ public final class Relay: Sendable {
         let queue = JudgeQueue()
         let loop = PollLoop(
             settings: parts.settings, clock: clock, log: parts.log, transport: parts.transport,
-            judge: queue, random: random)
+            judge: queue, bearers: parts.bearers, random: random)
         self.clock = clock
         self.head = head
         self.queue = queue

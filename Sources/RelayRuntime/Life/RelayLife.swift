@@ -23,7 +23,8 @@ extension Relay {
             poll: loop.published.withLock { $0 }, judge: judge.published.withLock { $0 },
             bounds: bounds.withLock { $0 },
             sinks: couriers.flatMap { $0.published.withLock { $0 } },
-            accountsFileProblem: problem, isWaitingForBroker: waiting || misfit != nil)
+            tokenOutcomes: parts.bearers?.outcomes ?? [:], accountsFileProblem: problem,
+            isWaitingForBroker: waiting || misfit != nil)
     }
 
     /// Walks an account as soon as its bucket allows.

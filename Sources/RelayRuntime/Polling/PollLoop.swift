@@ -19,6 +19,7 @@ final class PollLoop: PageDriver, @unchecked Sendable {
         case orders([HoldOrder])
         case hasten(AccountID)
         case watches([LinkWatch])
+        case bearer(BearerAnswer)
         case saveMarks
         case stop
     }
@@ -40,7 +41,11 @@ final class PollLoop: PageDriver, @unchecked Sendable {
     let published: Lock<PollFigures> = Lock(PollFigures())
     let random: @Sendable () -> UInt64
 
+    /// Gives the access tokens of people; nil: nobody does.
+    let bearers: (any BearerSource)?
     var accounts: [PolledAccount?] = []
+    /// People who are signed in, by slot.
+    var people: [Int: PolledPerson] = [:]
     var slots: [AccountID: Int] = [:]
     var freeSlots: [Int] = []
     var walks: [Int: ActiveWalk] = [:]
@@ -63,8 +68,10 @@ final class PollLoop: PageDriver, @unchecked Sendable {
 
     init(
         settings: RelaySettings, clock: RelayClock, log: RelayLog, transport: any PageTransport,
-        judge: JudgeQueue, random: @escaping @Sendable () -> UInt64
+        judge: JudgeQueue, bearers: (any BearerSource)? = nil,
+        random: @escaping @Sendable () -> UInt64
     ) {
+        self.bearers = bearers
         self.settings = settings
         self.clock = clock
         self.log = log
@@ -187,6 +194,8 @@ final class PollLoop: PageDriver, @unchecked Sendable {
                 }
             case .watches(let watches):
                 watch(watches, now: now)
+            case .bearer(let answer):
+                take(answer, now: now)
             case .saveMarks:
                 judge.add(takeMarks())
             case .stop:

@@ -88,6 +88,8 @@ extension PollLoop {
         if change.credentialTag != account.credentialTag {
             drop(slot, now: now)
             changeCredential(slot, to: change, now: now)
+        } else if account.isPerson {
+            adjustPerson(slot, to: change, now: now)
         }
         if change.interval != account.interval {
             accounts[slot]?.interval = change.interval
@@ -121,6 +123,7 @@ extension PollLoop {
             accounts.append(nil)
         }
         accounts[slot] = PolledAccount(account)
+        people[slot] = account.person.map { PolledPerson($0) }
         slots[account.id] = slot
         return slot
     }
@@ -143,6 +146,7 @@ extension PollLoop {
         guard let account = accounts[slot] else { return }
         accounts[slot]?.credential = change.credential
         accounts[slot]?.credentialTag = change.credentialTag
+        replacePerson(slot, by: change)
         // The first list that is read with it is compared, even if it is the last one's bytes.
         accounts[slot]?.isOpen = true
         if !account.isBlind {
@@ -164,7 +168,7 @@ extension PollLoop {
     }
 
     /// Drops a walk under way: its result would be of the past.
-    private func drop(_ slot: Int, now: Instant) {
+    func drop(_ slot: Int, now: Instant) {
         guard let active = walks.removeValue(forKey: slot) else { return }
         heldBytes -= active.walk.bytes
         if active.isAsking { transport.cancel(WalkToken(slot)) }
@@ -194,6 +198,7 @@ extension PollLoop {
         }
         setHold(slot, nil)
         accounts[slot] = PolledAccount(change)
+        replacePerson(slot, by: change)
         admit(slot, phase: nil, now: now)
         log.note(.info, "register", "account added again", ["account": change.id.text])
     }
@@ -229,6 +234,7 @@ extension PollLoop {
         guard let account = accounts[slot] else { return }
         slots[account.id] = nil
         accounts[slot] = nil
+        people[slot] = nil
         freeSlots.append(slot)
         // Added again, and perhaps removed again, while the journal forgot the one before.
         if let change = deferred.removeValue(forKey: slot),

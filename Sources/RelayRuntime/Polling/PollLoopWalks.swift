@@ -7,6 +7,11 @@ internal import RelayCore
 extension PollLoop {
     func begin(_ slot: Int, due: Instant, now: Instant) {
         guard let account = accounts[slot] else { return }
+        guard !account.isPerson || hasBearer(slot, due: due, now: now) else { return }
+        start(slot, account, due: due, now: now)
+    }
+
+    func start(_ slot: Int, _ account: PolledAccount, due: Instant, now: Instant) {
         let id = WalkID(start: clock.stamp(), random: (random(), random()))
         walks[slot] = ActiveWalk(
             walk: Walk(
@@ -75,6 +80,7 @@ extension PollLoop {
     func end(_ slot: Int, _ failure: WalkFailure, now: Instant) {
         switch failure.kind {
         case .refused(let status, let code, let scope):
+            if status == 401 { rejectBearer(slot) }
             refuse(slot, status: status, code: code, scope: scope, failure: failure, now: now)
         case .throttled(let wait):
             noteFailure(slot, failure)
@@ -85,7 +91,7 @@ extension PollLoop {
         }
     }
 
-    private func refuse(
+    func refuse(
         _ slot: Int, status: Int, code: String, scope: String?, failure: WalkFailure, now: Instant
     ) {
         guard let account = accounts[slot] else { return }

@@ -41,6 +41,8 @@ struct PolledAccount {
     var isRenewed = false
     /// Removed by an operator; waits for the journal.
     var isRemoving = false
+    /// Whether a person is signed in for it, of whom `PollLoop.people` knows more.
+    var isPerson: Bool
 
     init(_ account: RegisteredAccount) {
         id = account.id
@@ -49,6 +51,7 @@ struct PolledAccount {
         incarnation = account.incarnation
         interval = account.interval
         isPaused = account.isPaused
+        isPerson = account.person != nil
     }
 
     /// Takes on what a belief and a saved mark remember.
@@ -77,4 +80,6 @@ struct ActiveWalk {
     var cursor: String?
     /// Whether a request is out.
     var isAsking = false
+    /// Since when the walk of a person is due that waits for an access token; nil: it does not.
+    var awaitsBearer: Instant?
 }

@@ -19,6 +19,8 @@ public struct RelayStatus: Sendable {
     public var bounds = BoundsFigures()
     /// How the sinks stand.
     public var sinks: [SinkFigures]
+    /// What came of asking for people's access tokens, by words that are metric labels.
+    public var tokenOutcomes: [String: Int] = [:]
     /// What is wrong with the accounts file that was to be loaded; nil: nothing.
     public var accountsFileProblem: String?
     /// Whether nothing is walked until the broker has told what it remembers.

@@ -16,11 +16,23 @@ extension ControlAPI {
         }
         if request.method == "PUT" {
             let body = try ControlBody(request.body)
-            try body.allow("accessSeconds")
-            guard let seconds = try body.optionalInteger("accessSeconds"),
-                (0...1_000_000).contains(seconds)
-            else { throw SandboxError(.invalid, "\"accessSeconds\" must be 0 to 1,000,000.") }
-            state.read { $0.identity.accessLifetime = .seconds(seconds) }
+            try body.allow("accessSeconds", "reuseLeeway", "tokenStatus")
+            let lifetime = try Self.seconds("accessSeconds", body)
+            let leeway = try Self.seconds("reuseLeeway", body)
+            let status = try body.optionalInteger("tokenStatus")
+            guard status.map({ [0, 429].contains($0) || (500...599).contains($0) }) ?? true else {
+                throw SandboxError(.invalid, "\"tokenStatus\" must be 0, 429 or 500 to 599.")
+            }
+            guard lifetime != nil || leeway != nil || status != nil else {
+                throw SandboxError(
+                    .invalid,
+                    "\"accessSeconds\", \"reuseLeeway\" or \"tokenStatus\" is needed.")
+            }
+            state.read { state in
+                if let lifetime { state.identity.accessLifetime = lifetime }
+                if let leeway { state.identity.reuseLeeway = leeway }
+                if let status { state.identity.tokenStatus = status }
+            }
         } else if request.method != "GET" {
             return .methodNotAllowed("GET", "PUT")
         }
@@ -28,6 +40,9 @@ extension ControlAPI {
             state.read { state in
                 [
                     "accessSeconds": JSONValue(Int(state.identity.accessLifetime / .seconds(1))),
+                    "reuseLeeway": JSONValue(Int(state.identity.reuseLeeway / .seconds(1))),
+                    "tokenStatus": JSONValue(state.identity.tokenStatus),
+                    "tokenRequests": JSONValue(state.identity.tokenRequests),
                     "sessions": JSONValue(state.identity.families.count),
                     "clients": .object(
                         JSONObject(
@@ -64,6 +79,7 @@ extension ControlAPI {
             let client = try body.optionalString("client") ?? "trax-relay"
             let fresh = Token.make()
             let secret = Token.make()
+            let now = state.now
             let (family, refresh) = try state.change { (state) throws(SandboxError) in
                 _ = try state.existing(account)
                 guard state.identity.families.count < Identity.maximum else {
@@ -73,7 +89,7 @@ extension ControlAPI {
                     account: account, client: client, scopes: IdentitySite.scopes, nonce: nil,
                     session: Token.make(), current: [])
                 state.identity.families[fresh] = family
-                return (family, state.identity.rotate(fresh, secret: secret))
+                return (family, state.identity.rotate(fresh, secret: secret, at: now))
             }
             do throws(CryptoError) {
                 return Self.json(try state.tokens(family, refresh: refresh), status: 201)
@@ -90,6 +106,16 @@ extension ControlAPI {
             return Self.done
         default: return .methodNotAllowed("POST", "DELETE")
         }
+    }
+
+    private static func seconds(
+        _ name: String, _ body: ControlBody
+    ) throws(SandboxError) -> Duration? {
+        guard let seconds = try body.optionalInteger(name) else { return nil }
+        guard (0...1_000_000).contains(seconds) else {
+            throw SandboxError(.invalid, "\"\(name)\" must be 0 to 1,000,000.")
+        }
+        return .seconds(seconds)
     }
 
     private static func isAddress(_ text: String) -> Bool {

@@ -44,10 +44,21 @@ struct Identity: Sendable {
         let session: String
         /// The end of the only good refresh token, hashed.
         var current: [UInt8]
+        /// The end of the one before, and until when it may come once more.
+        var former: (end: [UInt8], until: Duration)?
     }
 
     /// How long an access token is good.
     var accessLifetime = Duration.seconds(3600)
+    /// How long the last used refresh token may come again while its successor is unused; zero:
+    /// never.
+    ///
+    /// Providers allow it for the sake of answers that were lost on their way.
+    var reuseLeeway = Duration.zero
+    /// What the token endpoint answers everybody; 0: it works.
+    var tokenStatus = 0
+    /// How often it was asked.
+    var tokenRequests = 0
     /// Return addresses by client.
     ///
     /// `trax-relay` is the relay's own, the number the guides' app.
@@ -119,19 +130,30 @@ struct Identity: Sendable {
     }
 
     /// The next refresh token of a family, whose end is `secret`; those before are good no more.
-    mutating func rotate(_ family: String, secret: String) -> String {
+    mutating func rotate(_ family: String, secret: String, at now: Duration) -> String {
+        if let used = families[family]?.current, !used.isEmpty {
+            families[family]?.former = (used, now + reuseLeeway)
+        }
         families[family]?.current = SHA256.hash(secret)
         return "\(family).\(secret)"
     }
 
     /// The family of a refresh token; one that was good before ends the whole family.
+    ///
+    /// Within the leeway the last one that was used is as good as its successor, which it makes
+    /// good no more.
     mutating func family(
-        of token: String, client: String
+        of token: String, client: String, at now: Duration
     ) throws(IdentityFailure) -> (name: String, family: Family) {
         let parts = token.split(separator: ".", omittingEmptySubsequences: false)
         guard parts.count == 2, let family = families[String(parts[0])], family.client == client
         else { throw .badGrant }
-        guard ConstantTime.equal(SHA256.hash(String(parts[1])), family.current) else {
+        let end = SHA256.hash(String(parts[1]))
+        if let former = family.former, now < former.until, ConstantTime.equal(end, former.end) {
+            families[String(parts[0])]?.current = former.end
+            return (String(parts[0]), family)
+        }
+        guard ConstantTime.equal(end, family.current) else {
             families[String(parts[0])] = nil
             throw .badGrant
         }

@@ -86,6 +86,13 @@ struct IdentitySite {
 
     private func token() throws(CryptoError) -> HTTPServerReply {
         do throws(IdentityFailure) {
+            let outage = state.read { state in
+                state.identity.tokenRequests += 1
+                return state.identity.tokenStatus
+            }
+            guard outage == 0 else {
+                throw IdentityFailure("temporarily_unavailable", "Not now.", status: outage)
+            }
             guard let form = HTTPServerRequest.single(request.form), !form.isEmpty else {
                 throw IdentityFailure(
                     "invalid_request", "The body must be a form, each field once.")
@@ -134,16 +141,17 @@ struct IdentitySite {
                     code, client: client, redirectURI: redirectURI, verifier: verifier,
                     fresh: fresh, session: Token.make(), at: now)
                 guard family.scopes.contains("offline_access") else { return (family, nil) }
-                return (family, state.identity.rotate(fresh, secret: secret))
+                return (family, state.identity.rotate(fresh, secret: secret, at: now))
             }
         case "refresh_token":
             guard let old = form["refresh_token"] else {
                 throw IdentityFailure("invalid_request", "refresh_token is needed.")
             }
             return try state.exchange { (state) throws(IdentityFailure) in
-                let (name, family) = try state.identity.family(of: old, client: client)
+                let (name, family) = try state.identity.family(
+                    of: old, client: client, at: now)
                 guard state.accounts[family.account] != nil else { throw .badGrant }
-                return (family, state.identity.rotate(name, secret: secret))
+                return (family, state.identity.rotate(name, secret: secret, at: now))
             }
         default:
             throw IdentityFailure(
