@@ -10,9 +10,7 @@ internal import TraxAPI
 extension Assembly {
     /// How providers are spoken to.
     var manners: ProviderManners {
-        ProviderManners(
-            userAgent: endpoint.userAgent, caFile: endpoint.caFile,
-            timeout: min(pipeline.source.requestTimeout, .seconds(10)))
+        ProviderManners(userAgent: endpoint.userAgent, caFile: endpoint.caFile)
     }
 
     /// What the names of relays begin with among those that may refresh tokens.

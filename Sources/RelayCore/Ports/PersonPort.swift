@@ -39,6 +39,8 @@ public struct PersonSession: Sendable {
     public static let longestMargin = Duration.seconds(300)
     /// A walk does not begin with a token that is over within a twentieth of its life, or this.
     public static let longestRest = Duration.seconds(5)
+    /// Nor, unless it lives hardly longer, within this: providers count in whole seconds.
+    public static let shortestRest = Duration.seconds(1)
 
     /// When to refresh, and until when to use the access token.
     ///
@@ -50,9 +52,10 @@ public struct PersonSession: Sendable {
         let margin = min(life / 5, Self.longestMargin)
         let seed = StableHash.of("\(account.text) \(obtainedAt.milliseconds)")
         let spread = margin / 4 * (Double(seed >> 11) * 0x1p-53)
+        let rest = max(min(life / 20, Self.longestRest), min(Self.shortestRest, life / 2))
         return BearerTimes(
-            refreshAt: expiresAt.adding(.zero - margin - spread),
-            usableUntil: expiresAt.adding(.zero - min(life / 20, Self.longestRest)))
+            refreshAt: expiresAt.adding(.zero - max(margin + spread, rest)),
+            usableUntil: expiresAt.adding(.zero - rest))
     }
 
     /// The access token with its times; nil where there is none.
