@@ -52,7 +52,10 @@ final class FakeProvider: Sendable {
     deinit { server.withLock { $0 }?.stop() }
 
     var url: String { "http://127.0.0.1:\(port.withLock { $0 })" }
-    var issuer: Issuer { Issuer(url) ?? Issuer("http://127.0.0.1:1")! }
+    var issuer: Issuer {
+        guard let issuer = Issuer(url) else { preconditionFailure("loopback is an issuer") }
+        return issuer
+    }
     var refreshes: Int {
         script.withLock { $0.asked.count { $0["grant_type"] == "refresh_token" } }
     }

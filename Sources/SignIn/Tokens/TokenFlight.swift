@@ -83,7 +83,11 @@ struct TokenFlight {
             let provider = try Provider(issuer, desk.directory, desk.manners)
             answer = try provider.refresh(before.refreshToken, client: before.clientID)
         } catch {
-            if error.kind == .signInAgain { return try again(before, error) }
+            if error.kind == .signInAgain {
+                // An answer, if not the one that was hoped for.
+                if let news = desk.state.withLock({ $0.trouble.clear(issuer) }) { desk.note(news) }
+                return try again(before, error)
+            }
             let news = desk.state.withLock { $0.trouble.note(issuer, error, now: asked) }
             if let news { desk.note(news) }
             throw error
