@@ -31,7 +31,8 @@ public final class HoldPages: Sendable {
         let isOrder = words.count == 2 && HoldAction(rawValue: words[1]) != nil
         guard words.count < 2 || isOrder else { return .notFound(request) }
         guard request.method == (isOrder ? "POST" : "GET") else {
-            return isOrder ? .methodNotAllowed("POST") : .methodNotAllowed("GET", "HEAD")
+            return isOrder
+                ? .notAllowed(request, "POST") : .notAllowed(request, "GET", "HEAD")
         }
         let mayWork = working.withLock { working in
             guard working < Self.limit else { return false }
@@ -59,6 +60,10 @@ public final class HoldPages: Sendable {
             return .json(open.json)
         } catch HoldRefusal.noSuchHold, HoldOrderFailure.refused(.noSuchHold) {
             return .failure(request, 404, "not_found", "There is no such open hold.")
+        } catch HoldOrderFailure.ordered(let action) {
+            return .failure(
+                request, 409, "ordered_already",
+                "It is ordered already: \(action.rawValue). That stands, and is carried out soon.")
         } catch HoldOrderFailure.refused(.wrongAccountStays) {
             return .failure(
                 request, 409, "wrong_account",
@@ -120,6 +125,17 @@ extension HTTPServerReply {
     /// There is no such page.
     static func notFound(_ request: HTTPServerRequest) -> HTTPServerReply {
         .failure(request, 404, "not_found", "There is no such page.")
+    }
+
+    /// Another method would be answered; RFC 9110, 15.5.6.
+    static func notAllowed(
+        _ request: HTTPServerRequest, _ allowed: String...
+    ) -> HTTPServerReply {
+        let methods = allowed.joined(separator: ", ")
+        var reply = failure(
+            request, 405, "method_not_allowed", "This page answers \(methods) alone.")
+        reply.headers.append(("Allow", methods))
+        return reply
     }
 
     private static func requestID(of request: HTTPServerRequest) -> String {

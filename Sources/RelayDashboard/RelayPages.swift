@@ -72,7 +72,7 @@ public struct RelayPages: Sendable {
         _ request: HTTPServerRequest, _ reply: () -> HTTPServerReply
     ) -> HTTPServerReply {
         guard request.method == "GET" || request.isHead else {
-            return .methodNotAllowed("GET", "HEAD")
+            return .notAllowed(request, "GET", "HEAD")
         }
         return reply()
     }

@@ -24,7 +24,10 @@ internal import CSQLite
     }
 
     /// Runs a statement that gives no rows, or whose rows nobody wants.
-    public func run(_ values: SQLValue...) throws(SQLiteError) {
+    public func run(_ values: SQLValue...) throws(SQLiteError) { try run(values) }
+
+    /// Runs to the end with these values; rows are skipped.
+    public func run(_ values: [SQLValue]) throws(SQLiteError) {
         defer { reset() }
         try bind(values)
         while try step() {}
@@ -140,6 +143,16 @@ internal import CSQLite
             let base = unsafe sqlite3_column_blob(statement.pointer, Int32(column))
             let count = unsafe sqlite3_column_bytes(statement.pointer, Int32(column))
             return try unsafe body(UnsafeRawBufferPointer(start: base, count: Int(count)))
+        }
+
+        /// What a column holds, as it was bound; a floating-point number reads as whole.
+        public func value(_ column: Int) -> SQLValue {
+            switch unsafe sqlite3_column_type(statement.pointer, Int32(column)) {
+            case SQLITE_INTEGER, SQLITE_FLOAT: .integer(integer(column))
+            case SQLITE_TEXT: .text(text(column))
+            case SQLITE_BLOB: .blob(blob(column))
+            default: .null
+            }
         }
 
         /// Whether a column holds nothing.

@@ -25,6 +25,8 @@ def test_a_refused_credential_is_blind_once_and_restored_when_read_again(stage):
     since = instant(told.data["since"])
     assert abs(since.timestamp() - first) < 2
     assert account.met() >= 2, "one refusal is not enough"
+    code, text, _ = stage.relay.command("explain", told.value["id"])
+    assert code == 0 and text.count("request id ") >= 2, "what was refused can be quoted"
     account.wait_met(3, within=60)
     account.set("conn_00", status="expired")
     account.heal()

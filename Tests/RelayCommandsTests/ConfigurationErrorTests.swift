@@ -70,18 +70,40 @@ import Testing
         let ending = Door.run(["check", "\(door.path)/none.yaml"])
         #expect(ending.code == .configuration)
         #expect(ending.err.hasPrefix("Error: \(door.path)/none.yaml: "))
+        #expect(ending.err.contains("or try 'trax-relay quickstart'"))
     }
 
     @Test func `without a journal there is nothing to list, and nothing is made`() throws {
         let door = try Door()
         for words in [
             ["accounts", "list"], ["events"], ["accounts", "show", "a"], ["poll", "a"],
+            ["journal", "check"], ["holds", "list"], ["parked", "list"],
         ] {
             let ending = Door.run(words + ["-c", door.file])
             #expect(ending.code == .failure)
             #expect(ending.err.contains("there is no journal at \(door.path)/relay.db: "))
+            #expect(ending.err.contains("`accounts add` makes it"))
         }
         #expect(try door.files() == ["relay.yaml"])
+    }
+
+    @Test func `what of an accounts file was not taken is one sentence of readiness`() {
+        let told = RunningRelay.told(["2 problems in the configuration:", "a:1: x", "a:2: y"])
+        #expect(told == "the accounts file was not taken: a:1: x; a:2: y")
+        #expect(RunningRelay.told(["a:1: x"]) == "the accounts file was not taken: a:1: x")
+        let many = RunningRelay.told((1...6).map { "a:\($0): x" })
+        #expect(many.hasSuffix("a:3: x; and 3 more"))
+    }
+
+    @Test func `a file that would remove half is told its remedy once`() throws {
+        let door = try Door()
+        let lines = (1...10).map { "a\($0),sk_\($0)\n" }
+        try door.write("account,credential\n" + lines.joined(), to: "accounts.csv")
+        #expect(door.run("accounts", "import", "\(door.path)/accounts.csv", "@").code == .ok)
+        try door.write("account,credential\n" + lines[0], to: "accounts.csv")
+        let ending = door.run("accounts", "import", "\(door.path)/accounts.csv", "@")
+        #expect(ending.code == .configuration)
+        #expect(ending.err.components(separatedBy: "--force").count == 2)
     }
 
     @Test func `a key file that does not fit is configuration, and stays`() throws {

@@ -37,9 +37,18 @@ import Testing
                 "events", "@", "--type=linked",
                 "--type=live.traxstreaming.connection.repaired"
             ).lines.count == 2)
-        #expect(door.run("events", "@", "--account", "nobody").lines.isEmpty)
+        let nobody = door.run("events", "@", "--account", "nobody")
+        #expect(nobody.code == .ok)
+        #expect(nobody.out.isEmpty)
+        #expect(nobody.err == "note: register and journal know no account nobody\n")
         #expect(door.run("events", "@", "--since", "2020-01-01").lines.count == 4)
-        #expect(door.run("events", "@", "--since", "2100-01-01T00:00:00Z").lines.isEmpty)
+        let none = door.run("events", "@", "--since", "2100-01-01T00:00:00Z", "-a", "a")
+        #expect(none.out.isEmpty)
+        #expect(none.err == "note: the journal has no such event\n")
+        let parked = door.run("parked", "retry", "all", "@")
+        #expect(parked.code == .ok)
+        #expect(parked.out.isEmpty)
+        #expect(parked.err == "note: no record is parked\n")
         #expect(door.run("events", "@", "--since=15m").code == .ok)
     }
 

@@ -128,6 +128,8 @@ import Testing
             (["--to=events", since, "--into-topic=events"], "is a topic of this pipeline"),
             (["--to=events", since, "--into-topic=state"], "is a topic of this pipeline"),
             (["--to=events", since, "--into-topic=test.progress"], "is a topic of this pipeline"),
+            (["--to=events", since, "--into-topic=bad topic!"], "--into-topic must be a topic"),
+            (["--to=events", since, "--into-topic=.."], "--into-topic must be a topic"),
             (["--to=log", since, "--into-topic=x"], "a log sink writes to standard output"),
             (["--to=log"], "--since TIME, --id EVENT_ID or --after POSITION"),
             (["--to=log", "--since=yesterday"], "--since: 'yesterday' is no time"),

@@ -31,6 +31,7 @@ private final class FakeDesk: HoldDesk, @unchecked Sendable {
         guard let found = open.first(where: { $0.hold.id == hold }) else {
             throw .refused(.noSuchHold)
         }
+        if let ordered = found.ordered, ordered != action { throw .ordered(ordered) }
         guard found.hold.reason != .wrongAccount || action == .release else {
             throw .refused(.wrongAccountStays)
         }
@@ -118,6 +119,13 @@ private final class FakeDesk: HoldDesk, @unchecked Sendable {
         #expect(wrong.status == 409)
         #expect(try code(wrong) == "wrong_account")
         #expect(try ask("/api/holds/h_b/release", .post).status == 404)
+        try open("c")
+        desk.open[1].ordered = .discard
+        let contrary = try ask("/api/holds/h_c/release", .post)
+        #expect(contrary.status == 409)
+        #expect(try code(contrary) == "ordered_already")
+        let shown = try JSONValue(parsing: try ask("/api/holds/h_c").body)
+        #expect(shown["ordered"]?.stringValue == "discard")
         #expect(desk.orders.isEmpty)
         #expect(noticed.value == 0)
     }
@@ -126,7 +134,9 @@ private final class FakeDesk: HoldDesk, @unchecked Sendable {
         try open("a")
         #expect(try ask("/api/holds", .post).status == 405)
         #expect(try ask("/api/holds/h_a", .delete).status == 405)
-        #expect(try ask("/api/holds/h_a/release").status == 405)
+        let asked = try ask("/api/holds/h_a/release")
+        #expect(asked.status == 405)
+        #expect(try code(asked) == "method_not_allowed")
         #expect(try ask("/api/holds/h_a/forget", .post).status == 404)
         #expect(try ask("/api/holds/h_a/release/now", .post).status == 404)
         #expect(desk.orders.isEmpty)

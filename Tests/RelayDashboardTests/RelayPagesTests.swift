@@ -81,7 +81,12 @@ import Testing
         #expect(head.status == 200)
         #expect(head.body.isEmpty)
         for method in [HTTPMethod.post, .put, .delete] {
-            #expect(try site.ask(path, method).status == 405)
+            let refused = try site.ask(path, method)
+            #expect(refused.status == 405)
+            let error = try JSONValue(parsing: refused.body)["error"]
+            #expect(error?["message"]?.stringValue == "This page answers GET, HEAD alone.")
+            #expect(error?["code"]?.stringValue == "method_not_allowed")
+            #expect(error?["requestId"]?.stringValue?.isEmpty == false)
         }
     }
 

@@ -63,6 +63,18 @@ import Testing
         #expect(next.number > order.number, "a number is never given again")
     }
 
+    @Test func `the first order stands, and is shown until it is carried out`() throws {
+        try believe("a", hold: hold("h_a"))
+        #expect(try book.hold(HoldID("h_a"))?.ordered == nil)
+        let order = try book.order(.release, of: HoldID("h_a"))
+        #expect(throws: HoldOrderFailure.ordered(.release)) {
+            try book.order(.discard, of: HoldID("h_a"))
+        }
+        #expect(try book.hold(HoldID("h_a"))?.ordered == .release)
+        #expect(try book.holds(after: nil, limit: 10).map(\.ordered) == [.release])
+        #expect(try book.orders(after: 0) == [order])
+    }
+
     @Test func `what cannot be done is refused at once`() throws {
         try believe("a", hold: hold("h_a", .wrongAccount))
         #expect(throws: HoldOrderFailure.refused(.noSuchHold)) {

@@ -70,6 +70,7 @@ struct JournalCheckTests {
         #expect(check.findings == [])
         #expect(check.facts.contains("entries: 20, positions 1 to 20"))
         #expect(check.facts.contains("beliefs: 1 accounts, 20 rows"))
+        #expect(check.facts.contains("checksums: 41"))
         #expect(check.facts.contains("credentials: 2, all looked at with the key"))
         #expect(try shelf.folder.read("relay.db") == before)
     }
@@ -83,7 +84,24 @@ struct JournalCheckTests {
         ("UPDATE rows SET row = 'nonsense' WHERE connection = 'c3'", "row c3 of a: no JSON"),
         ("DELETE FROM heads", "20 rows of accounts without a belief"),
         ("UPDATE counters SET value = 1 WHERE name = 'last_epoch'", "never given"),
-        ("UPDATE entries SET body = '{}' WHERE position = 4", "another id inside"),
+        ("UPDATE entries SET body = '{}' WHERE position = 4", "entry 4: not a connection event"),
+        ("UPDATE entries SET event_id = 'e9' WHERE position = 4", "another id inside"),
+        ("UPDATE entries SET sequence = 99 WHERE position = 4", "says otherwise inside"),
+        (
+            "UPDATE entries SET body = cast(replace(body, 'active', 'actove') AS BLOB)"
+                + " WHERE position = 4",
+            "entry 4: is not as it was written"
+        ),
+        (
+            "UPDATE entries SET evidence = cast(replace(evidence, '1', '2') AS BLOB)"
+                + " WHERE position = 5",
+            "entry 5: is not as it was written"
+        ),
+        (
+            "UPDATE rows SET row = cast(replace(row, 'active', 'actove') AS BLOB)"
+                + " WHERE connection = 'c3'",
+            "row of a/c3: is not as it was written"
+        ),
         ("UPDATE entries SET kind = 'odd' WHERE position = 4", "entry 4"),
         ("UPDATE accounts SET credential = zeroblob(60) WHERE id = 'b'", "of b: does not open"),
         ("UPDATE accounts SET key = 9 WHERE id = 'b'", "a key that is gone"),
@@ -96,6 +114,28 @@ struct JournalCheckTests {
                 .replacingOccurrences(of: "body = '{}'", with: "body = x'7b7d'"))
         let found = try shelf.check().findings
         #expect(found.contains { $0.contains(finding) }, "\(found)")
+    }
+
+    @Test func `A journal that an older relay wrote has no checksums, and no finding`() throws {
+        let shelf = try Shelf()
+        try shelf.execute(
+            "UPDATE entries SET checksum = NULL; UPDATE heads SET checksum = NULL;"
+                + " UPDATE rows SET checksum = NULL")
+        let check = try shelf.check()
+        #expect(check.findings == [])
+        #expect(check.facts.contains("checksums: 0"))
+    }
+
+    @Test func `Copies that SQLite makes are journals`() throws {
+        let shelf = try Shelf()
+        try shelf.execute("VACUUM INTO '\(shelf.folder.path)/copy.db'")
+        let check = try JournalCheck.run(
+            path: shelf.folder.path + "/copy.db", keyFile: shelf.folder.key)
+        #expect(check.findings == [])
+        let lock = try JournalLock(journal: shelf.folder.path + "/copy.db")
+        _ = try JournalFile(
+            path: shelf.folder.path + "/copy.db", keyFile: shelf.folder.key, access: .existing,
+            lock: lock)
     }
 
     @Test func `The wrong key is a finding, and so is none`() throws {
@@ -123,6 +163,8 @@ struct DamageTests {
     static let damages: [(String, @Sendable (inout Data) -> Void)] = [
         ("cut to half", { $0 = $0.prefix($0.count / 2) }),
         ("cut to one page", { $0 = $0.prefix(4096) }),
+        ("cut within its last page", { $0 = $0.dropLast(100) }),
+        ("its write version flipped", { $0[18] ^= 0x04 }),
         ("cut in its header", { $0 = $0.prefix(60) }),
         ("emptied", { $0 = Data() }),
         ("its first bytes flipped", { for index in 0..<16 { $0[index] ^= 0xff } }),

@@ -107,6 +107,18 @@ import Testing
         try book.park(try record(3, sink: "state", key: "a/c", state: true), place: nil)
         var query = EventLog.Query()
         query.parked = true
-        #expect(try EventLog(file).events(query).map(\.position.number) == [2])
+        let log = EventLog(file)
+        #expect(try log.events(query).map(\.position.number) == [2])
+        // One that is dropped is known as such for as long as its entry is there.
+        let number = try #require(try book.records().first).number
+        #expect(try book.drop(number))
+        #expect(try !book.drop(number))
+        #expect(try log.parkedSinks(at: JournalPosition(2)).isEmpty)
+        #expect(try log.droppedSinks(at: JournalPosition(2)) == [SinkName("events")])
+        try journal.setPlaces([SinkName("events"): JournalPosition(3)])
+        let rule = PruningRule(
+            decidedBefore: Timestamp(milliseconds: .max), through: JournalPosition(3))
+        #expect(try journal.prune(rule) == 2)
+        #expect(try log.droppedSinks(at: JournalPosition(2)).isEmpty)
     }
 }

@@ -241,6 +241,33 @@ import Threading
         #expect(try events(stage, "b").map(\.type) == [.accountResynced, .repaired])
     }
 
+    @Test func `an account that comes later has its state records in the new epoch at once`()
+        throws
+    {
+        let stage = Stage()
+        try begin(stage)
+        lose(stage)
+        let b = try account("b")
+        stage.register.remove(b)
+        stage.register.forget(b, try #require(stage.register[b]).incarnation)
+        #expect(try renew(stage).cause == .lost)
+        try stage.run { relay in
+            try stage.walks(1, of: "key-of-a")
+            stage.register.add(b, key: "key-of-b")
+            relay.readRegister()
+            try eventually("met") { try !events(stage, "b").isEmpty }
+            let epoch = try #require(stage.journal.belief("b")).head.epoch
+            try eventually("told") {
+                let records = stage.publisher.state.withLock { $0.records[Stage.states] ?? [] }
+                let last = records.last { $0.key == "b/d1" }?.value.map {
+                    String(decoding: $0, as: UTF8.self)
+                }
+                return last?.contains("\"epoch\":\(epoch)") ?? false
+            }
+        }
+        #expect(try events(stage, "b").map(\.type) == [.accountResynced], "nothing changed")
+    }
+
     @Test func `one that is removed before it was ever met leaves no record behind`() throws {
         let stage = Stage()
         try begin(stage)

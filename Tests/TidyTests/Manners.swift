@@ -46,7 +46,7 @@ func swallowedErrors(_ file: TextFile) -> [Finding] {
     let code = file.code
     var found: [Finding] = []
     for (index, line) in code.enumerated() {
-        if line.contains("try?") {
+        if line.firstMatch(of: /\btry\?/) != nil {
             found.append(Finding(path: file.path, line: index + 1, reason: "try? hides an error"))
         }
         guard let keyword = line.firstRange(of: "catch") else { continue }

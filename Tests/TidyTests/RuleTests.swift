@@ -89,7 +89,8 @@ import Testing
     }
 
     @Test(arguments: [
-        "// try? is not for us", "} catch {\n    log(error)\n}", "let catches = 1",
+        "// try? is not for us", "var first: Entry?",
+        "} catch {\n    log(error)\n}", "let catches = 1",
         "} catch {\n    // A closed file has nothing left to tell.\n}",
     ])
     func `a handled error passes`(text: String) {

@@ -50,12 +50,14 @@ enum EventsCommand {
         query.parked = arguments.has("--parked")
         let log = EventLog(try workshop.openFile(.existing))
         if let since = query.since { try notePruned(since, log, terminal) }
+        var isNothing = true
         while true {
             do throws(JournalFailure) {
                 // Taken before the look, so that nothing between the two is passed over.
                 let head = try log.head()
                 let events = try log.events(query)
                 for event in events { print(event, arguments, terminal) }
+                isNothing = isNothing && events.isEmpty
                 if events.count >= query.limit {
                     query.after = events.last?.position ?? query.after
                     continue
@@ -64,8 +66,26 @@ enum EventsCommand {
             } catch {
                 throw CommandError(error)
             }
-            guard arguments.has("--follow") else { return .ok }
+            guard arguments.has("--follow") else {
+                if isNothing { try noteNothing(query.account, log, terminal) }
+                return .ok
+            }
             usleep(followInterval)
+        }
+    }
+
+    /// Says that there is nothing to show, and why that may be.
+    private static func noteNothing(
+        _ account: AccountID?, _ log: EventLog, _ terminal: Terminal
+    ) throws(CommandError) {
+        do throws(JournalFailure) {
+            if let account, try !log.knows(account) {
+                terminal.err("note: register and journal know no account \(account)\n")
+            } else {
+                terminal.err("note: the journal has no such event\n")
+            }
+        } catch {
+            throw CommandError(error)
         }
     }
 

@@ -11,6 +11,8 @@ struct Explanation {
         case delivered
         /// The sink would not take it; it waits for `parked retry` or `parked drop`.
         case parked
+        /// The sink would not take it, and an operator dropped it for good.
+        case dropped
         /// The sink has not come so far.
         case waiting
         /// The sink takes no such event: its `when` leaves it out, or it is given states alone.
@@ -46,9 +48,11 @@ struct Explanation {
         }
         let places: [SinkName: JournalPosition]
         let parked: Set<SinkName>
+        let dropped: Set<SinkName>
         do throws(JournalFailure) {
             places = try log.places()
             parked = try log.parkedSinks(at: stored.position)
+            dropped = try log.droppedSinks(at: stored.position)
         } catch { throw CommandError(error) }
         sinks = plans.map { plan in
             let place = places[plan.name]
@@ -59,6 +63,7 @@ struct Explanation {
                 }
             guard isTaken else { return (plan.name, place, .notTaken) }
             guard !parked.contains(plan.name) else { return (plan.name, place, .parked) }
+            guard !dropped.contains(plan.name) else { return (plan.name, place, .dropped) }
             return (plan.name, place, (place ?? .start) >= stored.position ? .delivered : .waiting)
         }
     }
@@ -117,6 +122,9 @@ struct ExplanationPage {
         }
         if let refusals = evidence["refusals"] {
             add("counted", "\(Self.text(refusals)) refusals in a row")
+            for request in evidence["requests"]?.arrayValue ?? [] {
+                add("", "request id \(Self.text(request))")
+            }
         }
         previous(evidence)
         if let missing = evidence["before"]?["missing"] {

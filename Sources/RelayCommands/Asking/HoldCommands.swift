@@ -53,7 +53,9 @@ enum HoldCommands {
     ) throws(CommandError) -> ExitCode {
         let workshop = try Workshop(pipelineFile: arguments.required("--config"))
         let book = try workshop.openHoldBook()
-        var table = Table(header: ["HOLD", "ACCOUNT", "REASON", "REMOVALS", "FAILURES", "SINCE"])
+        var table = Table(header: [
+            "HOLD", "ACCOUNT", "REASON", "REMOVALS", "FAILURES", "SINCE", "ORDERED",
+        ])
         for open in try all(book) {
             if arguments.has("--json") {
                 terminal.print(JSONValue.object(open.summary).text)
@@ -62,7 +64,7 @@ enum HoldCommands {
             let hold = open.hold
             table.add([
                 hold.id.text, open.account.text, hold.reason.rawValue, "\(hold.removals)",
-                "\(hold.failures)", hold.since.description,
+                "\(hold.failures)", hold.since.description, open.ordered?.rawValue ?? "-",
             ])
         }
         if !arguments.has("--json") { terminal.out(table.text) }
@@ -85,6 +87,9 @@ enum HoldCommands {
         terminal.print("since      \(hold.since)")
         terminal.print("held       \(hold.removals) removals, \(hold.failures) failures")
         terminal.print("so far     \(hold.recovered) recovered, \(hold.published) published")
+        if let ordered = open.ordered {
+            terminal.print("ordered    \(ordered.rawValue); no relay has carried it out yet")
+        }
         terminal.print("")
         if let list = hold.list {
             var table = Table(header: ["ID OF THE NEW LIST", "PLATFORM", "STATUS"])
@@ -120,6 +125,12 @@ enum HoldCommands {
         } catch {
             switch error {
             case .journal(let failure): throw CommandError(failure)
+            case .ordered(let other):
+                throw CommandError(
+                    .failure,
+                    "hold \(open.hold.id) is ordered to be \(done(other)) already, and that stands."
+                        + " A running relay carries it out within a second, the next run otherwise."
+                )
             case .refused(.noSuchHold): throw unknown(open.hold.id.text, workshop)
             case .refused(.wrongAccountStays):
                 throw CommandError(
@@ -132,10 +143,14 @@ enum HoldCommands {
         }
     }
 
+    private static func done(_ action: HoldAction) -> String {
+        action == .release ? "released" : "discarded"
+    }
+
     private static func follow(
         _ order: HoldOrder, _ book: HoldBook, _ workshop: Workshop, _ terminal: Terminal
     ) throws(HoldOrderFailure) -> ExitCode {
-        let done = order.action == .release ? "released" : "discarded"
+        let done = done(order.action)
         guard JournalLock.holder(of: workshop.pipeline.journal.sqlite) != nil else {
             terminal.print("\(order.hold): ordered; no relay runs, the next run carries it out")
             return .ok

@@ -88,7 +88,7 @@ enum ParkedCommands {
     ) throws(CommandError) -> ExitCode {
         let workshop = try Workshop(pipelineFile: arguments.required("--config"))
         let book = try workshop.openParkedBook()
-        let chosen = try find(arguments.required("RECORD"), book, workshop)
+        let chosen = try find(arguments.required("RECORD"), book, workshop, terminal)
         let sinks = Set(workshop.pipeline.sinks.map(\.name))
         if let stranger = chosen.first(where: { !sinks.contains($0.sink) }) {
             throw CommandError(
@@ -143,7 +143,7 @@ enum ParkedCommands {
     ) throws(CommandError) -> ExitCode {
         let workshop = try Workshop(pipelineFile: arguments.required("--config"))
         let book = try workshop.openParkedBook()
-        let chosen = try find(arguments.required("RECORD"), book, workshop)
+        let chosen = try find(arguments.required("RECORD"), book, workshop, terminal)
         do throws(JournalFailure) {
             for parked in chosen {
                 try book.drop(parked.number)
@@ -170,10 +170,13 @@ enum ParkedCommands {
 
     /// The records that are meant; an event may be parked for several sinks.
     private static func find(
-        _ text: String, _ book: ParkedBook, _ workshop: Workshop
+        _ text: String, _ book: ParkedBook, _ workshop: Workshop, _ terminal: Terminal
     ) throws(CommandError) -> [ParkedRecord] {
         let all = try records(book)
-        if text == "all" { return all }
+        guard text != "all" else {
+            if all.isEmpty { terminal.err("note: no record is parked\n") }
+            return all
+        }
         let chosen = all.filter { String($0.number) == text || $0.event?.id.text == text }
         guard chosen.isEmpty else { return chosen }
         throw CommandError(

@@ -118,6 +118,10 @@ enum ReplayCommand {
                         + " --into-topic TOPIC. In \(sink.name) its readers would see events"
                         + " twice, and old ones after new ones.")
             }
+            if let objection = TopicName.objection(to: topic) {
+                throw CommandError(
+                    .usage, "--into-topic \(objection), not '\(Table.clean(topic))'.")
+            }
             let taken = pipeline.sinks.compactMap(\.topic) + ["\(pipeline.name).progress"]
             guard !taken.contains(topic) else {
                 throw CommandError(

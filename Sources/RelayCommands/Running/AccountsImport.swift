@@ -87,7 +87,7 @@ extension CommandError {
         }
         if refusal.kind == .removesTooMany {
             lines.append(
-                "If that is meant: trax-relay accounts import \(file) --force -c PIPELINE")
+                "if that is meant: trax-relay accounts import \(file) --force -c PIPELINE")
         }
         self.init(.configuration, lines.joined(separator: "\n  "))
     }

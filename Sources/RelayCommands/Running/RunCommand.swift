@@ -48,11 +48,13 @@ enum RunCommand {
     ) throws(CommandError) -> ExitCode {
         Signals.block()
         let workshop = try Workshop(pipelineFile: arguments.required("PIPELINE"))
-        let running = try Signals.guardingStart { () throws(CommandError) in
+        let isOnce = arguments.has("--once")
+        let running = try Signals.guardingStart(stopped: { stoppedEarly(isOnce: isOnce) }) {
+            () throws(CommandError) in
             try RunningRelay(workshop, log: .standardError, terminal: terminal)
         }
         let renewing = Renewing(takesOver: arguments.has("--take-over"), terminal: terminal)
-        if arguments.has("--once") { return try once(running, renewing) }
+        if isOnce { return try once(running, renewing) }
         return try serve(running, renewing, terminal: terminal)
     }
 
@@ -101,9 +103,7 @@ enum RunCommand {
     ) throws(CommandError) -> ExitCode {
         var (running, renewing) = (first, renewing)
         try running.start(once: false, serves: true)
-        running.assembly.log.note(
-            .info, "run", "trax-relay \(RelayVersion.text) runs",
-            ["pipeline": running.assembly.pipeline.name])
+        noteRunning(running)
         if let broker = running.embeddedBootstrap {
             running.assembly.log.note(
                 .info, "run", "embedded broker, for trying out", ["address": broker])
@@ -116,6 +116,7 @@ enum RunCommand {
                 guard let next = try renewing.renew(running, after: failure) else { return .ok }
                 running = next
                 try running.start(once: false, serves: true)
+                noteRunning(running)
                 progress = RoundProgress(terminal: terminal)
             }
             progress.show(running.relay.status.poll)
@@ -132,6 +133,19 @@ enum RunCommand {
                 return .ok
             }
         }
+    }
+
+    /// A stop before anything ran is a stop like any other; of `--once` no account was walked.
+    private static func stoppedEarly(isOnce: Bool) -> ExitCode {
+        RelayLog.standardError.note(
+            .info, "run", "stopped before anything ran; what was being taken in is left")
+        return isOnce ? .failure : .ok
+    }
+
+    private static func noteRunning(_ running: RunningRelay) {
+        running.assembly.log.note(
+            .info, "run", "trax-relay \(RelayVersion.text) runs",
+            ["pipeline": running.assembly.pipeline.name])
     }
 
     /// Stops, unless a second signal comes first: then the process ends at once.

@@ -138,10 +138,16 @@ final class RunningRelay: Sendable {
                     "reload refused: \(lines.count - Self.reloadLines) lines more;"
                         + " `trax-relay check` prints them all")
             }
-            relay.noteAccountsFile(
-                problem: "the accounts file was not taken: "
-                    + lines.prefix(3).joined(separator: "; ") + (lines.count > 3 ? "; …" : ""))
+            relay.noteAccountsFile(problem: Self.told(lines.map(String.init)))
         }
+    }
+
+    /// Problems of an accounts file as one sentence; a heading of their number is left out.
+    static func told(_ lines: [String]) -> String {
+        let problems = lines.count > 1 && lines[0].hasSuffix(":") ? lines.dropFirst() : lines[...]
+        let more = problems.count - 3
+        return "the accounts file was not taken: " + problems.prefix(3).joined(separator: "; ")
+            + (more > 0 ? "; and \(more) more" : "")
     }
 
     /// How many problems of an accounts file a reload logs.

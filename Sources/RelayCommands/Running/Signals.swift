@@ -37,14 +37,16 @@ enum Signals {
     ///
     /// Nothing runs yet that would have to be stopped: what an import has not committed is not
     /// taken, and that is all.
+    ///
+    /// - Parameter stopped: told of it, and gives the exit code.
     static func guardingStart<Result>(
-        _ body: () throws(CommandError) -> Result
+        stopped: @escaping @Sendable () -> ExitCode, _ body: () throws(CommandError) -> Result
     ) throws(CommandError) -> Result {
         let isDone = Lock(false)
         let watch = OSThread(name: "start") {
             while !isDone.withLock({ $0 }) {
                 guard let signal = wait(.milliseconds(50)), signal != .hangUp else { continue }
-                _exit(0)
+                _exit(stopped().rawValue)
             }
         }
         defer {

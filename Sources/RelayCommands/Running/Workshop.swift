@@ -20,7 +20,12 @@ struct Workshop {
         do throws(ConfigurationError) {
             pipeline = try Pipeline(file: pipelineFile)
         } catch {
-            throw CommandError(error.withOtherProblems())
+            var told = CommandError(error.withOtherProblems())
+            if error.kind == .unreadable {
+                told.message +=
+                    ". Name the pipeline's file, or try 'trax-relay quickstart', which needs none."
+            }
+            throw told
         }
         let refused = Assembly.problems(of: pipeline.kafka.properties)
         guard refused.isEmpty else {

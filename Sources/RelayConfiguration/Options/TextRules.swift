@@ -131,3 +131,9 @@ extension StringProtocol {
             ..<(head.lastIndex { !isSpace($0) }.map { head.index(after: $0) } ?? head.startIndex)]
     }
 }
+
+/// Names that Kafka takes for topics.
+public enum TopicName {
+    /// Why a text is no topic's name, as in `must be …`; nil where it is one.
+    public static func objection(to text: String) -> String? { TextRule.topic.objection(text) }
+}

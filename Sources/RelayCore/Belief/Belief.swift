@@ -104,9 +104,18 @@ public struct Refusal: Hashable, Sendable {
     public var code: String
     /// The scope that the latest missed, if it said so.
     public var requiredScope: String?
+    /// The requests that were refused: the latest ``requestLimit``, oldest first.
+    public private(set) var requests: [String]
 
-    /// Refusals, field by field.
-    public init(count: Int, since: Timestamp, status: Int, code: String, requiredScope: String?) {
+    /// The most requests that are kept.
+    public static let requestLimit = 10
+
+    /// Refusals, field by field; of more requests than are kept the latest.
+    public init(
+        count: Int, since: Timestamp, status: Int, code: String, requiredScope: String?,
+        requests: [String] = []
+    ) {
+        self.requests = requests.suffix(Self.requestLimit)
         self.count = count
         self.since = since
         self.status = status

@@ -118,6 +118,7 @@ extension Refusal {
             "code": .string(code),
         ]
         if let requiredScope { object["requiredScope"] = .string(requiredScope) }
+        if !requests.isEmpty { object["requests"] = .array(requests.map { .string($0) }) }
         return .object(object)
     }
 
@@ -128,7 +129,8 @@ extension Refusal {
         else { return nil }
         self.init(
             count: Int(count), since: since, status: Int(status), code: code,
-            requiredScope: object["requiredScope"]?.stringValue)
+            requiredScope: object["requiredScope"]?.stringValue,
+            requests: object["requests"]?.arrayValue?.compactMap(\.stringValue) ?? [])
     }
 }
 

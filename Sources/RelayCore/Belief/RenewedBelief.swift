@@ -53,6 +53,17 @@ extension Belief {
         decision.append(belief.rejudge(rules: rules, decidedAt: decidedAt))
         return (belief, decision)
     }
+
+    /// A state record of every row, in the epoch of now.
+    ///
+    /// For an account that is met again later than its journal was renewed: no filling tells them.
+    public func recorded(decidedAt: Timestamp) -> Decision {
+        var desk = EventDesk(account: account, decidedAt: decidedAt, walk: nil)
+        for id in rows.keys.sorted() {
+            desk.record(rows[id], id: id, epoch: head.epoch, withEvent: false)
+        }
+        return desk.decision
+    }
 }
 
 extension BelievedRow {

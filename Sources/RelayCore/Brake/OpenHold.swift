@@ -9,12 +9,17 @@ public struct OpenHold: Hashable, Sendable {
     public var hold: Hold
     /// The rows of which something is held, ascending by id; empty in lists.
     public var rows: [BelievedRow]
+    /// What an operator has ordered about it and no relay has carried out; nil: nothing.
+    public var ordered: HoldAction?
 
     /// A hold, field by field.
-    public init(account: AccountID, hold: Hold, rows: [BelievedRow] = []) {
+    public init(
+        account: AccountID, hold: Hold, rows: [BelievedRow] = [], ordered: HoldAction? = nil
+    ) {
         self.account = account
         self.hold = hold
         self.rows = rows
+        self.ordered = ordered
     }
 
     /// The open hold of a belief; nil when there is none.
@@ -37,6 +42,7 @@ public struct OpenHold: Hashable, Sendable {
             "failures": .number(JSONNumber(Int64(hold.failures))),
             "recovered": .number(JSONNumber(Int64(hold.recovered))),
             "published": .number(JSONNumber(Int64(hold.published))),
+            "ordered": JSONValue(ordered?.rawValue),
         ]
     }
 

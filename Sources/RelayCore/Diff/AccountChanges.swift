@@ -14,16 +14,19 @@ public enum FleetVerdict: Hashable, Sendable {
 extension Belief {
     /// Takes in a refusal of the credential; from the second in a row on, the account may be blind.
     ///
-    /// - Parameter at: when the refusal came.
+    /// - Parameters:
+    ///   - requestID: the request that was refused, for evidence.
+    ///   - at: when the refusal came.
     public mutating func refuse(
-        status: Int, code: String, requiredScope: String?, at: Timestamp, fleet: FleetVerdict,
-        decidedAt: Timestamp
+        status: Int, code: String, requiredScope: String?, requestID: String? = nil,
+        at: Timestamp, fleet: FleetVerdict, decidedAt: Timestamp
     ) -> Decision {
         guard head.blindSince == nil else { return Decision() }
         var desk = EventDesk(account: account, decidedAt: decidedAt, walk: nil)
         let refusal = Refusal(
             count: (head.refusal?.count ?? 0) + 1, since: head.refusal?.since ?? at,
-            status: status, code: code, requiredScope: requiredScope)
+            status: status, code: code, requiredScope: requiredScope,
+            requests: (head.refusal?.requests ?? []) + [requestID].compactMap(\.self))
         desk.decision.headChanged = true
         guard refusal.count >= 2, fleet == .thisAccount else {
             head.refusal = refusal
@@ -34,6 +37,7 @@ extension Belief {
         var evidence = JSONObject()
         evidence["rule"] = "blind: refused twice or more in a row, the others are not"
         evidence["refusals"] = .number(JSONNumber(Int64(refusal.count)))
+        evidence["requests"] = .array(refusal.requests.map { .string($0) })
         desk.publish(
             .accountBlind, kind: .change, time: decidedAt,
             content: .account(

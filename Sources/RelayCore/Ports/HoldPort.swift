@@ -24,6 +24,8 @@ public struct HoldOrder: Hashable, Sendable {
 public enum HoldOrderFailure: Error, Hashable, Sendable {
     /// The hold cannot be ended so, or is not there.
     case refused(HoldRefusal)
+    /// Another order about it waits already, and stands.
+    case ordered(HoldAction)
     /// The journal could not be read or written.
     case journal(JournalFailure)
 }

@@ -51,7 +51,12 @@ public struct Walk: Sendable {
     /// - Parameter now: the wall clock, against which an HTTP date in `Retry-After` is measured
     ///   where the answer itself has no date.
     public mutating func answered(_ answer: PageAnswer, now: Timestamp) -> Step {
-        if let failure = AnswerReading.failure(of: answer, now: now) { return .failed(failure) }
+        let requestID =
+            answer.requestID?.cut(to: Self.requestIDLimit) ?? id.requestID(page: nextPage)
+        if var failure = AnswerReading.failure(of: answer, now: now) {
+            failure.requestID = requestID
+            return .failed(failure)
+        }
         let fingerprint = unsafe Fingerprint.of(answer.body)
         if traces.isEmpty, let expected, fingerprint == expected { return .unchanged }
         bytes += unsafe answer.body.count
@@ -76,10 +81,7 @@ public struct Walk: Sendable {
         fingerprints.append(fingerprint)
         traces.append(
             PageTrace(
-                status: answer.status,
-                requestID: answer.requestID?.cut(to: Self.requestIDLimit)
-                    ?? id.requestID(page: nextPage),
-                bytes: unsafe answer.body.count))
+                status: answer.status, requestID: requestID, bytes: unsafe answer.body.count))
         guard let cursor = page.nextCursor else { return end() }
         guard cursors.insert(cursor).inserted else {
             return .failed(

@@ -18,12 +18,17 @@ public struct WalkFailure: Error, Hashable, Sendable, CustomStringConvertible {
     public var code: String
     /// A sentence; never a URL query, a header, a body or a secret.
     public var reason: String
+    /// The request whose answer it was, to be quoted to the vendor; nil where there is none.
+    public var requestID: String?
 
     /// A failure, field by field.
-    public init(kind: Kind = .failed, code: String, reason: String) {
+    public init(
+        kind: Kind = .failed, code: String, reason: String, requestID: String? = nil
+    ) {
         self.kind = kind
         self.code = code
         self.reason = reason
+        self.requestID = requestID
     }
 
     /// A request that brought no answer.

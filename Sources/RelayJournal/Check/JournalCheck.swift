@@ -30,20 +30,21 @@ public struct JournalCheck {
         path: String, keyFile: String, isQuick: Bool = false
     ) throws(JournalFailure) -> JournalCheck {
         guard SystemFile.identity(of: path) != nil else {
-            throw JournalFailure(
-                kind: .failed, code: "missing", reason: "there is no journal at \(path)")
+            throw JournalFailure.missing(path)
         }
         var check = try reporting(path) { try JournalCheck(path) }
         guard SystemFile.hasContent(path) else {
             check.find("\(path) is empty: it was truncated, or never filled")
             return check
         }
+        for fault in FileHeader(path)?.faults ?? [] { check.find("file: \(fault)") }
         guard check.isJournal() else { return check }
         check.lookAtPages(isQuick: isQuick)
         check.lookAtPositions()
         check.lookAtPlaces()
         check.lookAtBeliefs()
         check.lookAtEntries()
+        check.lookAtChecksums()
         check.lookAtCredentials(keyFile: keyFile)
         return check
     }
@@ -170,19 +171,46 @@ public struct JournalCheck {
         }
     }
 
+    /// Whether columns, event and checksum of each entry agree.
     private mutating func lookAtEntries() {
         look("entries") { check in
             try check.database.prepare("SELECT \(Reader.entryColumns) FROM entries").each { row in
                 check.look("entry \(row.integer(0))") { check in
                     let entry = try Reader.entry(row)
-                    guard let event = entry.event else { return }
-                    let body = try JSONValue(parsing: entry.body ?? []).objectValue
-                    if body?["id"]?.stringValue != event.id.text {
+                    if let value = entry.state?.value { _ = try JSONValue(parsing: value) }
+                    guard let facts = entry.event else { return }
+                    let event = try ConnectionEvent(parsing: entry.body ?? [])
+                    if event.id != facts.id {
                         check.find("entry \(entry.position): its event has another id inside")
+                    } else if EventFacts(event) != facts || event.account != entry.account {
+                        check.find("entry \(entry.position): its event says otherwise inside")
                     }
                 }
             }
         }
+    }
+
+    /// A bit that flipped in a text leaves it a text.
+    private mutating func lookAtChecksums() {
+        var checked = 0
+        for (table, columns, name) in [
+            ("entries", Checksum.entryColumns, "entry"), ("heads", "account, head", "belief of"),
+            ("rows", "account, connection, row", "row of"),
+        ] {
+            look("checksums of \(table)") { check in
+                let select = try check.database.prepare(
+                    "SELECT \(columns), checksum FROM \(table) WHERE checksum IS NOT NULL")
+                let count = columns.split(separator: ",").count
+                try select.each { row in
+                    checked += 1
+                    let values = (0..<count).map { row.value($0) }
+                    guard Checksum.of(values) != row.value(count) else { return }
+                    let key = table == "rows" ? "\(row.text(0))/\(row.text(1))" : row.text(0)
+                    check.find("\(name) \(key): is not as it was written (checksum)")
+                }
+            }
+        }
+        facts.append("checksums: \(checked)")
     }
 
     private mutating func lookAtCredentials(keyFile: String) {

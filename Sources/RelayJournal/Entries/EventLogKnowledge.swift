@@ -1,7 +1,23 @@
-internal import ConnectionEvents
+public import ConnectionEvents
 public import RelayCore
+internal import SQLite
 
 extension EventLog {
+    /// Whether an account is in the register, is believed anything of, or has events left.
+    public func knows(_ account: AccountID) throws(JournalFailure) -> Bool {
+        try readers.withReader { reader in
+            try reader.database.prepare(
+                """
+                SELECT EXISTS(SELECT 1 FROM accounts WHERE id = ?1)
+                    OR EXISTS(SELECT 1 FROM heads WHERE account = ?1)
+                    OR EXISTS(SELECT 1 FROM entries INDEXED BY events
+                        WHERE event_key IS NOT NULL AND account_key = ?2 AND account = ?1)
+                """
+            ).first(.text(account.text), .integer(EntryKey.number(of: account))) { $0.flag(0) }
+                ?? false
+        }
+    }
+
     /// What the journal knows of a sink, to be compared with what its broker remembers.
     ///
     /// - Parameter position: the one that the broker remembers; nil when it remembers none.

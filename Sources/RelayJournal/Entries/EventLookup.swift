@@ -74,6 +74,15 @@ extension EventLog {
         }
     }
 
+    /// The sinks for which the record at a position was dropped.
+    public func droppedSinks(at position: JournalPosition) throws(JournalFailure) -> Set<SinkName> {
+        try readers.withReader { connection in
+            Set(
+                try connection.database.prepare("SELECT sink FROM dropped WHERE position = ?")
+                    .all(.integer(position.number)) { SinkName($0.text(0)) })
+        }
+    }
+
     private static func whole(_ row: Statement.Row) throws -> StoredEvent? {
         var event = try event(row)
         event?.evidence = row.blobOrNil(14)

@@ -14,6 +14,7 @@ struct Pruning {
 
     private let oldest: Statement
     private let delete: Statement
+    private let forget: Statement
     private let slowest: Statement
 
     init(_ database: Database) throws(SQLiteError) {
@@ -27,6 +28,7 @@ struct Pruning {
             FROM entries WHERE position <= ? ORDER BY position LIMIT \(Self.stepEntries)
             """)
         delete = try database.prepare("DELETE FROM entries WHERE position <= ?")
+        forget = try database.prepare("DELETE FROM dropped WHERE position <= ?")
         slowest = try database.prepare("SELECT min(position) FROM places")
     }
 
@@ -54,6 +56,7 @@ struct Pruning {
 
     /// Takes away everything up to a position.
     func remove(through position: Int64) throws {
+        try forget.run(.integer(position))
         try delete.run(.integer(position))
     }
 

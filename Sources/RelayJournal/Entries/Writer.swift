@@ -49,17 +49,18 @@ final class Writer {
         lastEpoch = try counter.first(.text("last_epoch")) { $0.integer(0) } ?? 0
         insertEntry = try database.prepare(
             """
-            INSERT INTO entries(position, account, account_key, event_key, event_id, type, kind,
-                lane, platform, epoch, sequence, decided_at, numbers, state_key, state_value, body,
-                evidence)
-            VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+            INSERT INTO entries(\(Checksum.entryColumns), account_key, event_key, checksum)
+            VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
             """)
         putHead = try database.prepare(
-            "INSERT INTO heads VALUES (?1, ?2) ON CONFLICT(account) DO UPDATE SET head = ?2")
+            """
+            INSERT INTO heads(account, head, checksum) VALUES (?1, ?2, ?3)
+            ON CONFLICT(account) DO UPDATE SET head = ?2, checksum = ?3
+            """)
         putRow = try database.prepare(
             """
-            INSERT INTO rows VALUES (?1, ?2, ?3)
-            ON CONFLICT(account, connection) DO UPDATE SET row = ?3
+            INSERT INTO rows(account, connection, row, checksum) VALUES (?1, ?2, ?3, ?4)
+            ON CONFLICT(account, connection) DO UPDATE SET row = ?3, checksum = ?4
             """)
         dropHead = try database.prepare("DELETE FROM heads WHERE account = ?")
         dropRow = try database.prepare("DELETE FROM rows WHERE account = ? AND connection = ?")
@@ -191,7 +192,8 @@ final class Writer {
         _ head: BeliefHead, _ rows: [ConnectionID: BelievedRow?], of account: AccountID
     ) throws {
         let name = SQLValue.text(account.text)
-        try putHead.run(name, .blob(head.json.serialized()))
+        let value = SQLValue.blob(head.json.serialized())
+        try putHead.run(name, value, Checksum.of([name, value]))
         if remembers { try dropRemembered.run(name) }
         if let hold = head.hold {
             held.insert(account)
@@ -201,7 +203,9 @@ final class Writer {
         }
         for (connection, row) in rows {
             if let row {
-                try putRow.run(name, .text(connection.text), .blob(row.json.serialized()))
+                let (id, value) = (SQLValue.text(connection.text), row.json.serialized())
+                try putRow.run(
+                    name, id, .blob(value), Checksum.of([name, id, .blob(value)]))
             } else {
                 try dropRow.run(name, .text(connection.text))
             }
@@ -220,15 +224,19 @@ final class Writer {
         _ entry: NewEntry, at position: JournalPosition, now: Timestamp = WallClock.now()
     ) throws {
         let facts = entry.event.map { EventFacts($0) }
-        try insertEntry.run(
-            .integer(position.number), .text(entry.account.text),
-            .integer(EntryKey.number(of: entry.account)),
-            .integer(facts.map { EntryKey.number(of: $0.id) }), .text(facts?.id.text),
+        let values: [SQLValue] = [
+            .integer(position.number), .text(entry.account.text), .text(facts?.id.text),
             .text(facts?.type.name), .text(facts?.kind.rawValue), .text(facts?.lane.rawValue),
             .text(facts?.platform), .integer(facts?.epoch), .integer(facts?.sequence),
             .integer((facts?.decidedAt ?? now).milliseconds), .text(try numbers(of: entry, facts)),
             .text(entry.state?.key), .blob(entry.state?.value), .blob(entry.event?.serialized()),
-            .blob(entry.evidence))
+            .blob(entry.evidence),
+        ]
+        let keys: [SQLValue] = [
+            .integer(EntryKey.number(of: entry.account)),
+            .integer(facts.map { EntryKey.number(of: $0.id) }), Checksum.of(values),
+        ]
+        try insertEntry.run(values + keys)
     }
 
     /// Takes the account's number on each filtered sink, and returns those before, as JSON.

@@ -98,7 +98,7 @@ extension Writer {
         try database.execute(
             """
             DELETE FROM heads; DELETE FROM rows; DELETE FROM marks; DELETE FROM sink_numbers;
-            DELETE FROM holds; DELETE FROM parked; DELETE FROM places;
+            DELETE FROM holds; DELETE FROM parked; DELETE FROM dropped; DELETE FROM places;
             DELETE FROM told; DELETE FROM answered;
             """)
         try database.prepare("DELETE FROM entries WHERE position > ?")

@@ -12,6 +12,14 @@ extension JournalFailure {
             reason: "\(who) runs on \(path): stop it first, or give this pipeline another journal")
     }
 
+    /// There is no file yet.
+    static func missing(_ path: String) -> JournalFailure {
+        JournalFailure(
+            kind: .failed, code: "missing",
+            reason: "there is no journal at \(path): `trax-relay run` or `accounts add` makes it,"
+                + " and `journal.sqlite` says where it lies")
+    }
+
     /// The file cannot serve as this pipeline's journal; nothing in it was changed.
     static func unusable(_ code: String, _ reason: String) -> JournalFailure {
         JournalFailure(kind: .unusable, code: code, reason: reason)

@@ -34,8 +34,7 @@ public struct JournalFigures: Sendable {
     /// - Throws: where it is not there, no journal, or cannot be read.
     public init(path: String) throws(JournalFailure) {
         guard SystemFile.hasContent(path) else {
-            throw JournalFailure(
-                kind: .failed, code: "missing", reason: "there is no journal at \(path)")
+            throw JournalFailure.missing(path)
         }
         self = try reporting(path) {
             let database = try Database(

@@ -53,10 +53,7 @@ public final class JournalFile: Sendable {
         if access == .create {
             _ = try SystemFile.makeEmpty(path)
         } else if !SystemFile.hasContent(path) {
-            throw JournalFailure(
-                kind: .failed, code: "missing",
-                reason:
-                    "there is no journal at \(path): `trax-relay run` or `accounts add` makes it")
+            throw .missing(path)
         }
         let opened = try reporting(path) {
             let database = try Database(
@@ -114,6 +111,9 @@ public final class JournalFile: Sendable {
 
     /// Reads a file whole before anything is written into it: its pages, and what is believed.
     private static func prove(_ database: Database, schema: Schema) throws {
+        if let fault = FileHeader(database.path)?.faults.first {
+            throw JournalFailure.damaged(database.path, fault)
+        }
         guard SystemFile.size(of: database.path) <= provenSize else { return }
         let found = try database.texts("PRAGMA quick_check(1)")
         guard found == ["ok"] else {

@@ -12,7 +12,7 @@ struct Schema {
 
     /// The schema of this version of the relay.
     static let current = Schema(migrations: [
-        version1, version2, version3, parkedRecords, linkWatches, people,
+        version1, version2, version3, parkedRecords, linkWatches, people, checksums,
     ])
 
     /// The nth leads from version n to n + 1; version 0 is an empty file.
@@ -252,5 +252,19 @@ extension Schema {
             ended_at INTEGER
         ) STRICT;
         CREATE INDEX open_link_watches ON link_watches(account) WHERE ended_at IS NULL;
+        """
+
+    /// Checksums of what stands in rows, null in those of before; and which records were dropped,
+    /// for as long as their entries are there.
+    private static let checksums = """
+        ALTER TABLE entries ADD COLUMN checksum INTEGER;
+        ALTER TABLE heads ADD COLUMN checksum INTEGER;
+        ALTER TABLE rows ADD COLUMN checksum INTEGER;
+        CREATE TABLE dropped(
+            position INTEGER NOT NULL,
+            sink TEXT NOT NULL,
+            dropped_at INTEGER NOT NULL,
+            PRIMARY KEY(position, sink)
+        ) STRICT, WITHOUT ROWID;
         """
 }

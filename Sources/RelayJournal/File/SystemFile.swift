@@ -79,8 +79,7 @@ enum SystemFile {
     /// Written under another name, synced, and linked to its own, so that nobody ever reads half of
     /// it and of two who make it at once one wins.
     static func make(_ path: String, holding bytes: [UInt8]) throws(JournalFailure) -> Creation {
-        let draft = "\(path).\(getpid()).new"
-        unsafe unlink(draft)
+        let draft = "\(path).\(getpid()).\(UInt32.random(in: .min ... .max)).new"
         let descriptor = unsafe open(draft, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
         guard descriptor >= 0 else { throw .system("\(path) cannot be made: \(lastError())") }
         let written = unsafe write(descriptor, bytes, bytes.count) == bytes.count

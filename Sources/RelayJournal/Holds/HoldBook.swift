@@ -9,7 +9,7 @@ internal import Threading
 /// Commands write orders in short transactions beside a running relay, which asks each second. An
 /// order goes with the commit that carries it out, so it is done once, whatever crashes between.
 ///
-/// Threads: any; one at a time is served. Bound: an open hold takes one order of each kind.
+/// Threads: any; one at a time is served. Bound: an open hold takes one order.
 public final class HoldBook: HoldDesk {
     private struct Connection {
         let database: Database
@@ -35,15 +35,17 @@ public final class HoldBook: HoldDesk {
         try readers.withReader { reader in
             let select = try reader.database.prepare(
                 """
-                SELECT holds.account, heads.head FROM holds
-                JOIN heads ON heads.account = holds.account
+                SELECT holds.account, heads.head,
+                    (SELECT action FROM orders WHERE orders.hold = holds.hold ORDER BY number)
+                FROM holds JOIN heads ON heads.account = holds.account
                 WHERE holds.account > ? ORDER BY holds.account LIMIT ?
                 """)
             return try select.all(.text(account?.text ?? ""), .integer(max(1, limit))) { row in
                 guard let id = AccountID(row.text(0)),
                     let head = try BeliefHead(json: JSONValue(parsing: row.blob(1)))
                 else { throw Reader.damaged("the belief of account \(row.text(0))") }
-                return head.hold.map { OpenHold(account: id, hold: $0) }
+                let ordered = row.textOrNil(2).flatMap { HoldAction(rawValue: $0) }
+                return head.hold.map { OpenHold(account: id, hold: $0, ordered: ordered) }
             }.compactMap(\.self)
         }
     }
@@ -54,13 +56,22 @@ public final class HoldBook: HoldDesk {
             let account = try reader.database.prepare("SELECT account FROM holds WHERE hold = ?")
                 .first(.text(id.text)) { AccountID($0.text(0)) }
             guard let account = account ?? nil, let belief = try reader.belief(of: account),
-                let open = OpenHold(belief), open.hold.id == id
+                var open = OpenHold(belief), open.hold.id == id
             else { return nil }
+            open.ordered = try Self.ordered(of: id, in: reader.database)
             return open
         }
     }
 
+    /// What is ordered first about a hold; a later order that differs was made by an older relay.
+    private static func ordered(of hold: HoldID, in database: Database) throws -> HoldAction? {
+        try database.prepare("SELECT action FROM orders WHERE hold = ? ORDER BY number LIMIT 1")
+            .first(.text(hold.text)) { HoldAction(rawValue: $0.text(0)) } ?? nil
+    }
+
     /// Orders that a hold be ended; the same order again is the one that waits.
+    ///
+    /// - Throws: `ordered` where the other one waits: it may be under way already, and stands.
     @discardableResult
     public func order(
         _ action: HoldAction, of hold: HoldID
@@ -75,16 +86,18 @@ public final class HoldBook: HoldDesk {
         guard action == .release || open.hold.reason != .wrongAccount else {
             throw .refused(.wrongAccountStays)
         }
+        let written: Result<HoldOrder, HoldOrderFailure>
         do throws(JournalFailure) {
-            return try write(action, of: hold, account: open.account)
+            written = try write(action, of: hold, account: open.account)
         } catch {
             throw .journal(error)
         }
+        return try written.get()
     }
 
     private func write(
         _ action: HoldAction, of hold: HoldID, account: AccountID
-    ) throws(JournalFailure) -> HoldOrder {
+    ) throws(JournalFailure) -> Result<HoldOrder, HoldOrderFailure> {
         try run { connection in
             // What this connection commits itself does not move its data version.
             connection.seenData = -1
@@ -95,13 +108,17 @@ public final class HoldBook: HoldDesk {
                 "INSERT INTO orders(account, hold, action, ordered_at) VALUES (?, ?, ?, ?)")
             let name = SQLValue.text(action.rawValue)
             return try database.transaction {
+                if let ordered = try Self.ordered(of: hold, in: database), ordered != action {
+                    return .failure(.ordered(ordered))
+                }
                 if try find.first(.text(hold.text), name, read: { $0.integer(0) }) == nil {
                     try insert.run(
                         .text(account.text), .text(hold.text), name,
                         .integer(WallClock.now().milliseconds))
                 }
                 let number = try find.first(.text(hold.text), name) { $0.integer(0) } ?? 0
-                return HoldOrder(number: number, account: account, hold: hold, action: action)
+                return .success(
+                    HoldOrder(number: number, account: account, hold: hold, action: action))
             }
         }
     }

@@ -176,7 +176,22 @@ extension ParkedBook {
     /// Drops a record for good; false when it is not parked.
     @discardableResult
     public func drop(_ number: Int64) throws(JournalFailure) -> Bool {
-        try set("DELETE FROM parked WHERE number = ?1 AND ?2 > 0", number)
+        try run { connection in
+            connection.seenData = -1
+            let database = connection.database
+            return try database.transaction {
+                try database.prepare(
+                    """
+                    INSERT OR REPLACE INTO dropped(position, sink, dropped_at)
+                    SELECT position, sink, ?2 FROM parked WHERE number = ?1
+                        AND position IN (SELECT position FROM entries)
+                    """
+                ).run(.integer(number), .integer(WallClock.now().milliseconds))
+                try database.prepare("DELETE FROM parked WHERE number = ?")
+                    .run(.integer(number))
+                return database.changes > 0
+            }
+        }
     }
 
     /// How a record stands.

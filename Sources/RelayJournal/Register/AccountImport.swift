@@ -119,7 +119,7 @@ struct ImportPlan {
         throw RegisterRefusal(
             .removesTooMany,
             "the file would remove \(removed.count) of the \(ofFile.count) accounts that came from"
-                + " it: if that is meant, run `trax-relay accounts import --force`")
+                + " it")
     }
 
     /// Ids that stand twice and credentials that stand under two ids, each naming both lines.

@@ -32,12 +32,12 @@ extension Judge {
             return try judge(
                 job, reading: reading, sealedAt: sealedAt, lastSealed: lastSealed, fleet: fleet,
                 stored: stored, into: &batch, epochs: &epochs)
-        case .refusal(let status, let code, let scope, let at, let fleet):
+        case .refusal(let status, let code, let scope, let requestID, let at, let fleet):
             var (belief, opening) = try believe(job, stored: stored, into: &batch, epochs: &epochs)
             opening.append(
                 belief.refuse(
-                    status: status, code: code, requiredScope: scope, at: at, fleet: fleet,
-                    decidedAt: clock.stamp()))
+                    status: status, code: code, requiredScope: scope, requestID: requestID, at: at,
+                    fleet: fleet, decidedAt: clock.stamp()))
             add(opening, of: belief, into: &batch)
             let isFleetRefused =
                 fleet == .fleetRefused && (belief.head.refusal?.count ?? 0) >= 2
@@ -137,6 +137,7 @@ extension Judge {
                 job.account, from: known, epoch: epoch, incarnation: job.incarnation,
                 reason: .loss, rules: settings.detection, walkTimeout: settings.walkTimeout,
                 decidedAt: now)
+            opening.append(belief.recorded(decidedAt: now))
         }
         opening.append(belief.useCredential(tag: job.credentialTag))
         return (belief, opening)

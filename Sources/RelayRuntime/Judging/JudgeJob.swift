@@ -10,7 +10,8 @@ struct JudgeJob: Sendable {
             WalkReading, sealedAt: Timestamp, lastSealed: WalkID?, fleet: FleetSight)
         /// The credential was refused.
         case refusal(
-            status: Int, code: String, requiredScope: String?, at: Timestamp, fleet: FleetVerdict)
+            status: Int, code: String, requiredScope: String?, requestID: String?, at: Timestamp,
+            fleet: FleetVerdict)
         /// Another credential is in use.
         case credential
         /// The account was removed by an operator.

@@ -47,9 +47,9 @@ extension PollLoop {
         for var job in round.waiting {
             guard let slot = job.slot else { continue }
             switch job.matter {
-            case .refusal(let status, let code, let scope, let at, _):
+            case .refusal(let status, let code, let scope, let requestID, let at, _):
                 job.matter = .refusal(
-                    status: status, code: code, requiredScope: scope, at: at,
+                    status: status, code: code, requiredScope: scope, requestID: requestID, at: at,
                     fleet: answers.verdict(
                         for: slot, since: accounts[slot]?.refusalSince ?? at,
                         others: round.total - 1))

@@ -107,7 +107,8 @@ extension PollLoop {
             slot: slot, account: account.id, incarnation: account.incarnation,
             credentialTag: account.credentialTag,
             matter: .refusal(
-                status: status, code: code, requiredScope: scope, at: at,
+                status: status, code: code, requiredScope: scope, requestID: failure.requestID,
+                at: at,
                 fleet: answers.verdict(for: slot, since: since, others: schedule.active - 1)))
         accounts[slot]?.isJudging = true
         if once != nil {

@@ -1,4 +1,5 @@
 import ConnectionEvents
+import JSON
 import RelayCore
 import Testing
 
@@ -25,10 +26,23 @@ import Testing
                     status: 403, code: "insufficient_scope", requiredScope: "connections:read",
                     since: Story.seal(2)))
         #expect(try story.states.isEmpty, "nothing is said of rows")
+        let evidence = try JSONValue(parsing: #require(story.decision.entries[0].evidence))
+        #expect(
+            evidence["requests"]?.arrayValue?.map(\.stringValue) == ["req_2", "req_3"],
+            "what was refused can be quoted to the vendor")
         #expect(story.refuse().isEmpty)
         #expect(story.decision.isEmpty)
         #expect(!story.belief.wantsConfirmation)
         #expect(story.belief.isOpen)
+    }
+
+    @Test func `of many refusals that count for nothing yet the latest ten are kept`() throws {
+        var story = try Story(baseline: [row("a", "active")])
+        for _ in 0..<15 { story.refuse(fleet: .fleetRefused) }
+        let refusal = try #require(story.belief.head.refusal)
+        #expect(refusal.count == 15)
+        #expect(refusal.requests == (7...16).map { "req_\($0)" })
+        #expect(BeliefHead(json: story.belief.head.json) == story.belief.head)
     }
 
     @Test func `a sealed walk resets the count`() throws {

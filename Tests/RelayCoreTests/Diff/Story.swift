@@ -68,8 +68,8 @@ struct Story {
     ) -> [ConnectionEvent] {
         walks += 1
         decision = belief.refuse(
-            status: status, code: code, requiredScope: scope, at: Self.seal(walks), fleet: fleet,
-            decidedAt: Self.decided(walks))
+            status: status, code: code, requiredScope: scope, requestID: "req_\(walks)",
+            at: Self.seal(walks), fleet: fleet, decidedAt: Self.decided(walks))
         return events
     }
 
