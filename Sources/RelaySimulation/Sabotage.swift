@@ -23,6 +23,14 @@ struct Sabotage {
     var read: ((inout Belief) -> Void)?
     /// Changes the rules that the relay is started with.
     var detection: ((inout Detection) -> Void)?
+    /// Whether the broker does not tell what it remembers.
+    var isForgetful = false
+    /// Which keys of the state topic are read back; nil: all.
+    var state: ((String) -> Bool)?
+    /// Whether a record that is parked is forgotten.
+    var isLosingParked = false
+    /// How many entries too many are pruned.
+    var greed = 0
     /// Changes the relay's log lines.
     var line: ((String) -> String)?
 }

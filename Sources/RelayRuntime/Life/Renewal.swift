@@ -21,13 +21,25 @@ public final class Renewal: Sendable {
     private let register: any Register
     private let routes: [Route]
     private let log: RelayLog
+    private let readings: RelayClock.Readings
     private let isAbandoned = Lock(false)
 
     /// A renewal of that journal.
-    public init(
+    public convenience init(
         settings: RelaySettings, journal: any RenewableJournal, register: any Register,
         routes: [Route], log: RelayLog
     ) {
+        self.init(
+            settings: settings, journal: journal, register: register, routes: routes, log: log,
+            readings: .system)
+    }
+
+    /// A renewal by other clocks than the machine's.
+    package init(
+        settings: RelaySettings, journal: any RenewableJournal, register: any Register,
+        routes: [Route], log: RelayLog, readings: RelayClock.Readings
+    ) {
+        self.readings = readings
         self.settings = settings
         self.journal = journal
         self.register = register
@@ -133,7 +145,9 @@ public final class Renewal: Sendable {
         let lastEpoch = try journal.lastEpoch()
         let told = misfit.progress.values.map(\.epoch).max() ?? 0
         let floor = max(lastEpoch, read.epoch, told, read.observedAt.milliseconds)
-        let now = RelayClock(floor: Timestamp(milliseconds: floor + 1)).stamp()
+        let now = RelayClock(
+            floor: Timestamp(milliseconds: floor + 1), readings: readings
+        ).stamp()
         let plans = routes.flatMap(\.sinks)
         let remote = Set(routes.filter(\.isRemote).flatMap(\.sinks).map(\.name))
         let places = try journal.places().filter { remote.contains($0.key) }

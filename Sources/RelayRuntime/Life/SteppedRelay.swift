@@ -61,7 +61,10 @@ package final class SteppedRelay {
     package var waiting: Int { relay.queue.count + work.postponed.count }
 
     /// Whether the judge has anything to do.
-    package var hasWork: Bool { waiting > 0 || relay.queue.hasMarks }
+    package var hasWork: Bool { mayPoll && (waiting > 0 || relay.queue.hasMarks) }
+
+    /// Why the journal cannot go on as it is, where that has ended a courier.
+    package var misfit: Misfit? { relay.misfit }
 
     /// The judge takes what waits.
     package func judge() {
@@ -97,6 +100,9 @@ package final class SteppedRelay {
 
     /// Looks for orders about holds, as is done once a second.
     package func readOrders() { relay.lookAtOrders() }
+
+    /// Looks after the journal's bounds, as is done once a second.
+    package func keepBounds() { relay.stepBounds() }
 
     /// Has the marks of sealed walks saved, as is done once a minute.
     package func saveMarks() { relay.loop.post(.saveMarks) }

@@ -24,6 +24,19 @@ extension Relay {
         }
     }
 
+    /// What is done once a second, without its pauses: room, one step of pruning, sizes.
+    func stepBounds() {
+        guard let upkeep = parts.upkeep else { return }
+        noteRoom(upkeep)
+        guard !endsForGood() else { return }
+        do throws(JournalFailure) {
+            _ = try pruneOnce(upkeep)
+        } catch {
+            note(error, doing: "pruned")
+        }
+        measure(upkeep)
+    }
+
     /// What may go now: no sink that delivers is behind it, whatever the journal says of its place.
     ///
     /// A state sink that is being filled has no place in the journal yet, and must have what is
@@ -62,14 +75,7 @@ extension Relay {
         let end = clock.now + Self.boundsAge
         do throws(JournalFailure) {
             while clock.now < end {
-                let began = clock.now
-                let count = try upkeep.prune(pruningRule)
-                guard count > 0 else { return }
-                let took = clock.now - began
-                bounds.withLock { bounds in
-                    bounds.pruned += count
-                    bounds.pruneDuration.add(took)
-                }
+                guard let took = try pruneOnce(upkeep) else { return }
                 let pause = max(.milliseconds(1), took * Self.pruningPause)
                 let stops = state.wait(timeout: pause) { $0.isStopping ? true : nil }
                 if stops == true { return }
@@ -77,6 +83,19 @@ extension Relay {
         } catch {
             note(error, doing: "pruned")
         }
+    }
+
+    /// One step of pruning, and how long it took; nil when nothing could go.
+    private func pruneOnce(_ upkeep: any JournalUpkeep) throws(JournalFailure) -> Duration? {
+        let began = clock.now
+        let count = try upkeep.prune(pruningRule)
+        guard count > 0 else { return nil }
+        let took = clock.now - began
+        bounds.withLock { bounds in
+            bounds.pruned += count
+            bounds.pruneDuration.add(took)
+        }
+        return took
     }
 
     private func measure(_ upkeep: any JournalUpkeep) {

@@ -25,6 +25,11 @@ final class BrakeChecks {
         checks.fail(rule, text())
     }
 
+    /// The journal is another: who had rows is known from now on.
+    func lost() {
+        for account in rowsSince.keys { rowsSince[account] = world.clock.now }
+    }
+
     /// Before the batch is written, and taken in by the other checkers.
     func willCommit(_ batch: JournalBatch) {
         for account in batch.accounts.sorted() {
@@ -205,6 +210,7 @@ final class BrakeChecks {
 
     /// The first list of a new credential that shares no row says nothing of the account.
     private func checkWrongAccount(_ flow: Flow) {
+        guard flow.told.renewedFrom == nil else { return }
         guard let walk = flow.walk, !walk.rows.isEmpty, !flow.told.rows.isEmpty else { return }
         guard flow.told.rows.keys.allSatisfy({ walk.row($0) == nil }) else { return }
         let walks = world.api.shown.complete[walk.account] ?? []

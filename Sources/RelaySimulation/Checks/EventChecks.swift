@@ -38,7 +38,9 @@ extension JournalChecks {
                 fail(.honest, "\(name): its walk showed \(row.status ?? "null")")
             }
         }
-        if event.kind != .baseline { checkWindow(change, of: event, walk, name, before: before) }
+        if event.kind != .baseline {
+            checkWindow(change, of: event, walk, name, before: before, known)
+        }
     }
 
     /// The first rule of the contract's table that fits.
@@ -90,7 +92,7 @@ extension JournalChecks {
     /// `after` is the start of a walk that showed the old state, `before` no earlier than the walk.
     private func checkWindow(
         _ change: ConnectionChange, of event: ConnectionEvent, _ walk: ShownWalk, _ name: String,
-        before: Connection?
+        before: Connection?, _ known: Told
     ) {
         guard let window = change.changedBetween else {
             return fail(.honest, "\(name): no changedBetween")
@@ -102,9 +104,10 @@ extension JournalChecks {
             if before != nil { fail(.honest, "\(name): after is null of a known row") }
             return
         }
+        if after == known.renewedFrom { return }
         let walks = world.api.shown.complete[walk.account] ?? []
         let isShown = walks.contains { other in
-            guard WalkID(other.id)?.start == after, other !== walk else { return false }
+            guard other.start == after, other !== walk else { return false }
             let row = other.row(change.connection.id.text)
             guard let before else { return row == nil }
             if change.scopes != nil {
@@ -127,7 +130,8 @@ extension JournalChecks {
         case .blind: checkBlind(event.account)
         case .removed:
             if let registered, !registered.isRemoving,
-                registered.incarnation == incarnations[event.epoch]
+                registered.incarnation
+                    == incarnations[.init(account: event.account, epoch: event.epoch)]
             {
                 fail(.honest, "account.removed of \(event.account), which is registered")
             }

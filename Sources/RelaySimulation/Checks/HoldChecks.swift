@@ -6,7 +6,7 @@ internal import RelayCore
 /// `account.held` and `account.released` pair up and count right, and what is held stands still.
 final class HoldChecks {
     /// An open hold, as its events and the rows of the belief have told it.
-    private struct Open {
+    struct Open {
         var id: String
         var reason: HoldReason
         /// How many changes were taken in so far.
@@ -31,7 +31,7 @@ final class HoldChecks {
     }
 
     private unowned let checks: Checks
-    private var open: [AccountID: Open] = [:]
+    var open: [AccountID: Open] = [:]
     private var before: [AccountID: Belief] = [:]
 
     init(_ checks: Checks) { self.checks = checks }
@@ -73,7 +73,9 @@ final class HoldChecks {
         if let after, after.head.hold != nil {
             fail(.held, "the epoch of \(account) begins with a hold")
         }
-        let isResynced = events.contains { $0.type == .accountResynced }
+        let isResynced = events.contains {
+            $0.type == .accountResynced && !$0.isResyncedByTopic
+        }
         if isResynced {
             let hold = before?.head.hold
             if hold?.reason != .wrongAccount || !isOrdered(hold, batch) {

@@ -13,6 +13,8 @@ final class JournalChecks {
         var standings: [String: Standing] = [:]
         /// Since this one, walks count for removals: those before it showed a wrong account.
         var countsFrom: ShownWalk?
+        /// Where windows may begin, of rows that were read back from a state topic.
+        var renewedFrom: Timestamp?
 
         /// Takes on what was told of a row; nil: it is gone.
         mutating func take(_ id: String, _ row: Connection?) {
@@ -26,12 +28,19 @@ final class JournalChecks {
         }
     }
 
-    private unowned let checks: Checks
-    private(set) var told: [AccountID: Told] = [:]
-    private var ids: Set<EventID> = []
-    private var epochs: [Int64: AccountID] = [:]
+    unowned let checks: Checks
+    var told: [AccountID: Told] = [:]
+    var ids: Set<EventID> = []
+    /// What state topics held of accounts that were to come, before the commit under way.
+    private var rememberedBefore: [AccountID: [StateRecord]] = [:]
     /// Which registration of its account an epoch belongs to.
-    private(set) var incarnations: [Int64: Int64] = [:]
+    var incarnations: [Incarnation: Int64] = [:]
+
+    /// An epoch of an account; after a loss all accounts have the same one.
+    struct Incarnation: Hashable {
+        var account: AccountID
+        var epoch: Int64
+    }
 
     init(_ checks: Checks) { self.checks = checks }
 
@@ -41,9 +50,10 @@ final class JournalChecks {
 
     /// Before the batch is written: only a sealed walk may change the rows of a belief.
     func willCommit(_ batch: JournalBatch) {
+        rememberedBefore = world.disk.remembered
         for (account, write) in batch.beliefs {
             guard case .update(let head, let rows) = write else { continue }
-            incarnations[head.epoch] = head.incarnation
+            incarnations[.init(account: account, epoch: head.epoch)] = head.incarnation
             guard !rows.isEmpty else { continue }
             let before = world.disk.beliefs[account]
             if let before, before.head.epoch == head.epoch,
@@ -53,6 +63,12 @@ final class JournalChecks {
             }
             // What an operator orders about a hold needs no walk.
             if checks.holds.isOrdered(before?.head.hold, batch) { continue }
+            // What a state topic remembers of an account that comes late needs none either.
+            let isRemembered = batch.entries.contains {
+                $0.account == account && $0.event?.isResyncedByTopic ?? false
+            }
+            let walk = head.lastSealed.flatMap { world.api.shown[$0.description] }
+            if isRemembered, walk == nil { continue }
             checkSeal(account, head, before: before?.head)
             if before?.head.hold?.reason == .wrongAccount, head.hold?.reason != .wrongAccount,
                 let walk = head.lastSealed
@@ -86,6 +102,11 @@ final class JournalChecks {
         for (new, entry) in zip(batch.entries, entries) {
             if let event = new.event {
                 take(event)
+                if event.isResyncedByTopic, let belief = world.disk.beliefs[event.account] {
+                    // It came to the register after the journal began anew.
+                    let records = rememberedBefore[event.account] ?? []
+                    resync(event.account, records, from: belief.head.lastSealed)
+                }
                 checks.leaves(entry.body ?? [], "event \(event.id)")
             }
             if let state = new.state { take(state, event: new.event) }
@@ -93,7 +114,7 @@ final class JournalChecks {
         for account in batch.accounts { checkTogether(account) }
     }
 
-    private func take(_ event: ConnectionEvent) {
+    func take(_ event: ConnectionEvent) {
         var known = told[event.account] ?? Told()
         checkNumber(event, known)
         if event.epoch != known.epoch {
@@ -142,17 +163,16 @@ final class JournalChecks {
     private func checkEpoch(
         _ epoch: Int64, of account: AccountID, _ known: Told, isResynced: Bool = false
     ) {
-        if epoch <= known.epoch || epochs[epoch].map({ $0 != account }) ?? false {
+        if epoch <= known.epoch {
             checks.fail(.sequence, "\(account): epoch \(epoch) was given before")
         }
         if known.epoch != 0, !known.isRemoved, !isResynced {
             checks.fail(.sequence, "\(account): a new epoch without account.removed")
         }
-        epochs[epoch] = account
     }
 
     /// A state record says what the event beside it says, or is a baseline or a tombstone alone.
-    private func take(_ state: StateWrite, event: ConnectionEvent?) {
+    func take(_ state: StateWrite, event: ConnectionEvent?) {
         guard let (account, id) = StateRecord.split(key: state.key) else {
             return checks.fail(.together, "a state record without a readable key")
         }
@@ -222,6 +242,14 @@ struct Facts: Hashable {
         platform = connection.platform
         status = connection.status
         health = connection.health
+    }
+}
+
+extension ConnectionEvent {
+    /// Whether it is an `account.resynced` after loss or restore.
+    var isResyncedByTopic: Bool {
+        guard case .account(.resynced(let reason)) = content else { return false }
+        return reason != ResyncReason.wrongAccount.rawValue
     }
 }
 

@@ -4,23 +4,40 @@ internal import RelayCore
 
 /// Holds what the sinks have taken against the journal.
 final class SinkChecks {
-    private struct Taken {
+    struct Taken {
         /// The newest position of a record.
         var position: Int64 = 0
         /// How far the sink's place may be: with its last acknowledged run.
         var reached = JournalPosition.start
         /// The newest event of each account.
         var numbers: [AccountID: (epoch: Int64, number: Int64)] = [:]
+        /// Whether a restored journal may have told it another history: it remembers no place.
+        var isForked = false
     }
 
-    private unowned let checks: Checks
-    private var taken: [SinkName: Taken] = [:]
+    unowned let checks: Checks
+    var taken: [SinkName: Taken] = [:]
+    /// Those that were read, with the bytes that they were read from.
+    private var records: [String: (bytes: [UInt8], record: StateRecord)] = [:]
+    /// Records that were parked and not sent again since.
+    var holes: [Hole: ParkedRecord] = [:]
+    /// Parked records that were sent again and may go.
+    var resent: Set<Int64> = []
     /// The newest record of each key of the state topic.
     private(set) var states: [String: [UInt8]] = [:]
 
     init(_ checks: Checks) { self.checks = checks }
 
-    private var entries: [JournalEntry] { checks.world.disk.entries }
+    var disk: Disk { checks.world.disk }
+
+    /// What the state topic holds of a key; nil where that is nothing, or does not read.
+    func record(_ key: String) -> StateRecord? {
+        guard let bytes = states[key] else { return nil }
+        if let known = records[key], known.bytes == bytes { return known.record }
+        guard let record = StateRecord(parsing: bytes) else { return nil }
+        records[key] = (bytes, record)
+        return record
+    }
 
     /// A run is handed to a publisher.
     func offered(_ run: Run, isOpen: Bool) {
@@ -38,7 +55,11 @@ final class SinkChecks {
             let position = message.position.number
             checks.leaves(message.value ?? [], "a record of \(part.sink)")
             if part.isFilling {
-                fill(message)
+                if message.isSentAgain {
+                    sentAgain(message, of: part.sink)
+                } else {
+                    fill(message)
+                }
                 known.position = max(known.position, position)
                 continue
             }
@@ -46,10 +67,17 @@ final class SinkChecks {
             if isRepeat, transaction {
                 checks.fail(.delivery, "\(part.sink) took position \(position) twice")
             }
-            let entry = entries[Int(position) - 1]
+            guard let entry = disk.entry(at: position) else {
+                checks.fail(.delivery, "\(part.sink) took position \(position), which is nowhere")
+                return
+            }
             let isState = part.sink == World.state
             if message.value != (isState ? entry.state?.value : entry.body) {
                 checks.fail(.delivery, "\(part.sink) took other bytes than the journal's")
+            }
+            if known.isForked {
+                known.position = max(known.position, position)
+                continue
             }
             if isState {
                 states[message.key] = message.value
@@ -62,7 +90,7 @@ final class SinkChecks {
     }
 
     /// A record of a filling says what is believed now.
-    private func fill(_ message: OutboundMessage) {
+    func fill(_ message: OutboundMessage) {
         var believed: [UInt8]?
         if let (account, id) = StateRecord.split(key: message.key),
             let belief = checks.world.disk.beliefs[account], let row = belief.rows[id]
@@ -75,7 +103,7 @@ final class SinkChecks {
         states[message.key] = message.value
     }
 
-    private func number(
+    func number(
         _ message: OutboundMessage, _ entry: JournalEntry, of sink: SinkName,
         _ known: inout Taken
     ) {
@@ -109,8 +137,10 @@ final class SinkChecks {
         let reached = (taken[sink] ?? Taken()).reached
         guard place > reached else { return }
         if place > head { return checks.fail(.place, "\(sink) is placed beyond the head") }
-        let between = entries[Int(reached.number)..<Int(place.number)]
-        if let entry = between.first(where: { Self.takes(sink, $0) }) {
+        let between = disk.entries(after: reached.number).prefix { $0.position <= place }
+        if !(taken[sink]?.isForked ?? false),
+            let entry = between.first(where: { Self.takes(sink, $0) })
+        {
             checks.fail(
                 .place, "\(sink) is placed at \(place) and has not taken \(entry.position)")
         }
@@ -123,10 +153,33 @@ final class SinkChecks {
         return sink != World.alerts || World.alertTypes.contains(event.type)
     }
 
+    /// The journal is another; a sink that remembers nothing may be told another history.
+    func lost() {
+        (holes, resent) = ([:], [])
+        let place = disk.places[World.output] ?? .start
+        taken[World.output]?.isForked = true
+        taken[World.output]?.reached = place
+        taken[World.output]?.position = place.number
+        // Nobody remembers what was printed: a clock that steps back may give its epochs again.
+        taken[World.output]?.numbers = [:]
+    }
+
+    /// The journal has begun anew: what is published from here on is news to every sink.
+    func renewed(head: JournalPosition) {
+        (holes, resent) = ([:], [])
+        for sink in taken.keys {
+            taken[sink]?.position = head.number
+            taken[sink]?.reached = head
+            taken[sink]?.isForked = false
+        }
+    }
+
     /// Says what a sink has not taken; nil: it has everything.
     func missing(_ sinks: [SinkName]) -> String? {
+        if let hole = holes.keys.first { return "\(hole) is parked and was never sent again" }
+        if let record = disk.parked.first { return "record \(record.number) is still parked" }
         for sink in sinks {
-            let last = entries.last { Self.takes(sink, $0) }?.position.number ?? 0
+            let last = disk.entries.last { Self.takes(sink, $0) }?.position.number ?? 0
             let have = taken[sink]?.position ?? 0
             if have < last { return "\(sink) has taken position \(have), not \(last)" }
         }

@@ -16,6 +16,8 @@ package struct Scenario: Sendable {
         var brake: Brake?
         /// What the operator does about one hold after another, in turn.
         var answers: [Answer] = []
+        /// How long events are kept that every sink has.
+        var retention: Duration = .seconds(7 * 86_400)
         /// Whether bad weather is in each answer, and not in most.
         var isWeatherTotal = false
     }
@@ -75,8 +77,9 @@ enum What: Sendable {
     case interval(account: Int, Duration?)
     /// The account is given the key of another person, who has these rows.
     case lend(account: Int, serial: Int, [TrueRow])
-    // The operator, about all open holds.
+    // The operator, about all open holds, and about all parked records.
     case order(HoldAction)
+    case retryParked
     // The API; no account means all.
     case weather(Weather, account: Int?)
     // The broker.
@@ -87,6 +90,9 @@ enum What: Sendable {
     case crash(effects: Int, isBefore: Bool, isPowerCut: Bool, rest: Duration)
     /// The process dies so many effects after the next commit that is about a hold.
     case crashAtHold(effects: Int, isBefore: Bool, rest: Duration)
+    /// Somebody copies the journal's file; the file is lost, or the last copy put in its place.
+    case backup
+    case lose(restoring: Bool)
     case rules(otherStatus: Detection.OtherStatus)
     case brake(Brake?)
     case clock(step: Duration)
@@ -100,7 +106,9 @@ enum What: Sendable {
             .interval(let account, _), .empty(let account), .lend(let account, _, _):
             account
         case .weather(_, let account), .wave(let account, _): account
-        case .broker, .disk, .crash, .crashAtHold, .rules, .brake, .clock, .suspend, .order: nil
+        case .broker, .disk, .crash, .crashAtHold, .backup, .lose, .rules, .brake, .clock, .suspend,
+            .order, .retryParked:
+            nil
         }
     }
 }

@@ -32,6 +32,22 @@ extension Scenario {
         if dice.chance(10) { add(.brake(dice.chance(50) ? nil : Self.brake(&dice)), &dice) }
     }
 
+    /// In one history of six the journal's file is lost, or an older copy is put in its place.
+    mutating func addLoss() {
+        var dice = Dice(seed, 6)
+        if dice.chance(40) { rules.retention = .seconds(dice.between(1, 60)) }
+        guard dice.chance(16) else { return }
+        for _ in 0..<dice.between(1, 2) {
+            let isRestored = dice.chance(60)
+            if isRestored { add(.backup, &dice) }
+            add(.lose(restoring: isRestored), &dice)
+            guard let last = happenings.last, dice.chance(30) else { continue }
+            happenings.append(
+                Happening(
+                    at: last.at, lasting: .seconds(dice.between(1, 20)), what: .broker(.away)))
+        }
+    }
+
     private static func brake(_ dice: inout Dice) -> Brake {
         Brake(
             share: dice.pick([0.3, 0.5, 0.5, 1]), atLeast: dice.pick([2, 3, 5, 5]),

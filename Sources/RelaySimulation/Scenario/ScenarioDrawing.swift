@@ -40,6 +40,7 @@ extension Scenario {
         }
         for _ in 0..<dice.below(4) { addMachine(&dice) }
         addBrake()
+        addLoss()
         happenings.sort { $0.at < $1.at }
     }
 
@@ -104,9 +105,11 @@ extension Scenario {
     private mutating func addBroker(_ dice: inout Dice) {
         let trouble = dice.pick([
             .away, .away, .lostAcknowledgements(dice.between(1, 3)), .fenced(dice.between(1, 3)),
-            .queueFull, .refusesSink, .refusesRecords, BrokerTrouble.breaksPipe(dice.between(1, 3)),
+            .queueFull, .refusesSink, .refusesRecords, .refusesRecords,
+            BrokerTrouble.breaksPipe(dice.between(1, 3)),
         ])
         add(.broker(trouble), lasting: .seconds(dice.between(1, 40)), &dice)
+        if trouble == .refusesRecords, dice.chance(60) { add(.retryParked, &dice) }
     }
 
     private mutating func addMachine(_ dice: inout Dice) {

@@ -17,6 +17,7 @@ struct Agenda {
         case start
         case heal
         case look
+        case keepBounds(life: Int)
     }
 
     private struct Entry {

@@ -3,20 +3,53 @@ internal import RelayCore
 
 /// What a simulated disk holds: it outlives the relay's lives.
 struct Disk {
+    /// The journal's identity.
+    var id = JournalID("journal-1")
     var beliefs: [AccountID: Belief] = [:]
+    /// Entries that are still there, in order.
     var entries: [JournalEntry] = []
+    /// The position of the last entry that is gone from the beginning.
+    var base: Int64 = 0
+    /// What brokers were told last, and what they remembered when the journal began anew.
+    var told: [SinkName: JournalPosition] = [:]
+    var answered: [SinkName: Progress] = [:]
+    /// Records of a state topic that were read, by key, and those of accounts that are yet to come.
+    var kept: [String: ReadState] = [:]
+    var remembered: [AccountID: [StateRecord]] = [:]
     var places: [SinkName: JournalPosition] = [:]
     var marks: [AccountID: SealMark] = [:]
     var lastEpoch: Int64 = 0
+    /// Records that sinks do not take.
+    var parked: [ParkedRecord] = []
+    var lastParked: Int64 = 0
     /// Orders about holds that nobody has carried out.
     var orders: [HoldOrder] = []
     var lastOrder: Int64 = 0
     private var numbers: [AccountID: [SinkName: (epoch: Int64, number: Int64)]] = [:]
     /// What a power cut leaves of places and marks: the state at the last commit.
-    private var durable: (places: [SinkName: JournalPosition], marks: [AccountID: SealMark]) =
-        ([:], [:])
+    private var durable = Soft()
 
-    var head: JournalPosition { JournalPosition(Int64(entries.count)) }
+    /// What is written without being waited for.
+    private struct Soft {
+        var places: [SinkName: JournalPosition] = [:]
+        var told: [SinkName: JournalPosition] = [:]
+        var marks: [AccountID: SealMark] = [:]
+    }
+
+    var head: JournalPosition { JournalPosition(base + Int64(entries.count)) }
+
+    var tail: JournalPosition { JournalPosition(base + 1) }
+
+    /// The entry at a position; nil where there is none.
+    func entry(at position: Int64) -> JournalEntry? {
+        let index = Int(position - base) - 1
+        return entries.indices.contains(index) ? entries[index] : nil
+    }
+
+    /// The entries after a position that are still there.
+    func entries(after position: Int64) -> ArraySlice<JournalEntry> {
+        entries.dropFirst(max(0, Int(position - base)))
+    }
 
     /// Writes a batch as the journal does.
     mutating func commit(_ batch: JournalBatch) {
@@ -31,11 +64,16 @@ struct Disk {
                 belief.head = head
                 for (id, row) in rows { belief.rows[id] = row }
                 beliefs[account] = belief
+                remembered[account] = nil
             }
         }
         for entry in batch.entries { append(entry) }
         orders.removeAll { batch.ordersDone.contains($0.number) }
-        durable = (places, marks)
+        makeDurable()
+    }
+
+    mutating func makeDurable() {
+        durable = Soft(places: places, told: told, marks: marks)
     }
 
     private mutating func append(_ entry: NewEntry) {
@@ -56,7 +94,36 @@ struct Disk {
     }
 
     /// What was written and not waited for is lost.
-    mutating func cutPower() { (places, marks) = durable }
+    mutating func cutPower() {
+        (places, told, marks) = (durable.places, durable.told, durable.marks)
+    }
+
+    /// Begins anew, as the journal does; the beliefs are made of what was kept.
+    mutating func renew(
+        _ renewal: JournalRenewal, id: JournalID,
+        begin: (AccountID, Int64, [StateRecord]) -> (Belief, [NewEntry])
+    ) {
+        self.id = id
+        // Sinks go on at the head: nobody reads what was before.
+        base = head.number
+        (entries, beliefs, marks, numbers, told) = ([], [:], [:], [:], [:])
+        (orders, parked, answered, places) = ([], [], renewal.answered, [:])
+        for sink in renewal.eventSinks { places[sink] = head }
+        lastEpoch = max(lastEpoch, renewal.epoch)
+        var records: [AccountID: [StateRecord]] = [:]
+        for (_, state) in kept.sorted(by: { $0.key < $1.key }) {
+            guard let record = state.value.flatMap({ StateRecord(parsing: $0) }) else { continue }
+            records[state.account, default: []].append(record)
+        }
+        for (account, incarnation) in renewal.accounts {
+            let (belief, entries) = begin(account, incarnation, records[account] ?? [])
+            beliefs[account] = belief
+            records[account] = nil
+            for entry in entries { append(entry) }
+        }
+        (remembered, kept) = (records, [:])
+        makeDurable()
+    }
 
     /// Reads every belief as it is stored, as a start does; false where one reads otherwise.
     mutating func reread(_ change: ((inout Belief) -> Void)?) -> Bool {
@@ -74,10 +141,10 @@ struct Disk {
 }
 
 /// The journal of one life, on a disk that may be full, unreadable or slow.
-final class SimulatedJournal: Journal, @unchecked Sendable {
+final class SimulatedJournal: RenewableJournal, @unchecked Sendable {
     // @unchecked: a simulation runs on one thread.
-    private unowned let world: World
-    private let life: Life
+    unowned let world: World
+    let life: Life
 
     init(_ world: World, life: Life) {
         self.world = world
@@ -86,7 +153,7 @@ final class SimulatedJournal: Journal, @unchecked Sendable {
 
     static let dead = JournalFailure(kind: .failed, code: "dead", reason: "the process is dead")
 
-    let id = JournalID("journal-1")
+    var id: JournalID { world.disk.id }
 
     func belief(of account: AccountID) throws(JournalFailure) -> Belief? {
         if world.isTroubled(.unreadable) { world.api.doubt(SimulatedRegister.number(account)) }
@@ -109,13 +176,13 @@ final class SimulatedJournal: Journal, @unchecked Sendable {
         if batch.isAboutHold { world.lightAtHold() }
         let passage = life.pass()
         guard passage != .dead else { throw Self.dead }
-        let first = world.disk.entries.count
+        let first = world.disk.head
         world.checks.willCommit(batch)
         world.disk.commit(batch)
         for (account, incarnation) in batch.removals {
             world.register.forget(account, incarnation)
         }
-        world.checks.committed(batch, entries: world.disk.entries[first...])
+        world.checks.committed(batch, entries: world.disk.entries(after: first.number))
         world.tell(batch)
         world.answerHolds(batch)
         guard passage == .alive else { throw Self.dead }
@@ -126,20 +193,18 @@ final class SimulatedJournal: Journal, @unchecked Sendable {
 
     func head() throws(JournalFailure) -> JournalPosition { world.disk.head }
 
-    func tail() throws(JournalFailure) -> JournalPosition { JournalPosition(1) }
+    func tail() throws(JournalFailure) -> JournalPosition { world.disk.tail }
 
     func entries(
         after position: JournalPosition, limit: Int, bytes: Int
     ) throws(JournalFailure) -> [JournalEntry] {
         try readable()
-        return Array(world.disk.entries.dropFirst(Int(position.number)).prefix(limit))
+        return Array(world.disk.entries(after: position.number).prefix(limit))
     }
 
     func eventID(at position: JournalPosition) throws(JournalFailure) -> EventID? {
         try readable()
-        let index = Int(position.number) - 1
-        return world.disk.entries.indices.contains(index)
-            ? world.disk.entries[index].event?.id : nil
+        return world.disk.entry(at: position.number)?.event?.id
     }
 
     func place(of sink: SinkName) throws(JournalFailure) -> JournalPosition? {
@@ -147,6 +212,20 @@ final class SimulatedJournal: Journal, @unchecked Sendable {
     }
 
     func setPlaces(_ places: [SinkName: JournalPosition?]) throws(JournalFailure) {
+        try setPlaces(places, told: [:])
+    }
+
+    func told() throws(JournalFailure) -> [SinkName: JournalPosition] { world.disk.told }
+
+    func answered() throws(JournalFailure) -> [SinkName: Progress] { world.disk.answered }
+
+    func remembered(of account: AccountID) throws(JournalFailure) -> [StateRecord] {
+        world.disk.remembered[account] ?? []
+    }
+
+    func setPlaces(
+        _ places: [SinkName: JournalPosition?], told: [SinkName: JournalPosition]
+    ) throws(JournalFailure) {
         let passage = life.pass()
         guard passage != .dead else { throw Self.dead }
         try writable()
@@ -154,6 +233,7 @@ final class SimulatedJournal: Journal, @unchecked Sendable {
             world.checks.sinks.placed(sink, place, head: world.disk.head)
             world.disk.places[sink] = place
         }
+        world.disk.told.merge(told) { _, new in new }
         guard passage == .alive else { throw Self.dead }
     }
 
@@ -172,31 +252,25 @@ final class SimulatedJournal: Journal, @unchecked Sendable {
         guard passage == .alive else { throw Self.dead }
     }
 
-    private func readable() throws(JournalFailure) {
+    func readable() throws(JournalFailure) {
         guard life.isAlive else { throw Self.dead }
         guard !world.isTroubled(.unreadable) else {
             throw JournalFailure(kind: .failed, code: "io", reason: "the disk does not answer")
         }
     }
 
-    private func writable() throws(JournalFailure) {
+    /// Lets one effect of this life happen.
+    func effect(_ body: () -> Void) throws(JournalFailure) {
+        let passage = life.pass()
+        guard passage != .dead else { throw Self.dead }
+        try writable()
+        body()
+        guard passage == .alive else { throw Self.dead }
+    }
+
+    func writable() throws(JournalFailure) {
         guard !world.isTroubled(.full) else {
             throw JournalFailure(kind: .full, code: "full", reason: "there is no room on the disk")
         }
-    }
-}
-
-extension JournalBatch {
-    /// Whether a hold begins or ends with it.
-    var isAboutHold: Bool {
-        !ordersDone.isEmpty
-            || entries.contains {
-                $0.event?.type == .accountHeld || $0.event?.type == .accountReleased
-            }
-    }
-
-    /// Every account that it is about.
-    var accounts: Set<AccountID> {
-        Set(beliefs.map(\.account)).union(entries.map(\.account)).union(removals.map(\.account))
     }
 }

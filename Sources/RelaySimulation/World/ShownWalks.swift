@@ -7,6 +7,8 @@ final class ShownWalk {
     let account: Int
     let credential: String
     let began: Instant
+    /// When it began, as its id says.
+    let start: Timestamp?
     private(set) var rows: [TrueRow] = []
     /// Whether an answer of it was none that a list could be read from.
     private(set) var isSpoiled = false
@@ -20,6 +22,7 @@ final class ShownWalk {
         self.account = account
         self.credential = credential
         self.began = began
+        start = WalkID(id)?.start
     }
 
     var isComplete: Bool { completedAt != nil && !isSpoiled }
@@ -94,6 +97,11 @@ struct ShownWalks {
             }
         }
         return row
+    }
+
+    /// The relay has forgotten everything, or part of it.
+    func doubtAll() {
+        for walks in complete.values { for walk in walks { walk.isDoubtful = true } }
     }
 
     /// Nobody knows whether the relay remembers the account's last walk; nil: any account's.

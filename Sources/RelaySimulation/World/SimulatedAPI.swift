@@ -94,6 +94,8 @@ final class SimulatedAPI {
 
     func doubt(_ account: Int?) { shown.doubt(account) }
 
+    func doubtAll() { shown.doubtAll() }
+
     func delivered(_ showing: Showing, of walk: ShownWalk, now: Instant) {
         shown.delivered(showing, of: walk, now: now)
     }
@@ -129,7 +131,8 @@ final class SimulatedAPI {
         let rows = truth(account)
         switch weather {
         case .cutPage:
-            let body = body(of: rows, cursor: cursor)
+            let page = page(of: rows, cursor: cursor)
+            let body = Self.body(page, next: isLast(page, of: rows) ? nil : page.last?.id)
             return Self.nothing(200, Array(body.dropLast(body.count / 3 + 1)), after: delay)
         case .truncated: return Self.failure("truncated", after: delay)
         case .emptyList: return list([:], cursor: nil, after: delay)
@@ -173,11 +176,12 @@ final class SimulatedAPI {
         return Array(rest.prefix(pageLimit))
     }
 
-    private func body(of rows: [String: TrueRow], cursor: String?, next: String? = nil) -> [UInt8] {
-        let page = page(of: rows, cursor: cursor)
-        let isLast = page.count < pageLimit || page.last?.id == rows.keys.max()
-        let cursor = next ?? (isLast ? nil : page.last?.id)
-        let tail = cursor.map { "\"\($0)\"" } ?? "null"
+    private func isLast(_ page: [TrueRow], of rows: [String: TrueRow]) -> Bool {
+        page.count < pageLimit || page.last?.id == rows.keys.max()
+    }
+
+    private static func body(_ page: [TrueRow], next: String?) -> [UInt8] {
+        let tail = next.map { "\"\($0)\"" } ?? "null"
         let data = page.map(\.json).joined(separator: ",")
         return Array("{\"data\":[\(data)],\"nextCursor\":\(tail)}".utf8)
     }
@@ -186,12 +190,11 @@ final class SimulatedAPI {
         _ rows: [String: TrueRow], cursor: String?, next: String? = nil, after delay: Duration
     ) -> Reply {
         let page = page(of: rows, cursor: cursor)
-        let isLast = next == nil && (page.count < pageLimit || page.last?.id == rows.keys.max())
+        let isLast = next == nil && isLast(page, of: rows)
+        let body = Self.body(page, next: next ?? (isLast ? nil : page.last?.id))
         return Reply(
             delay: delay,
-            content: .answer(
-                status: 200, body: body(of: rows, cursor: cursor, next: next), retryAfter: nil,
-                date: nil),
+            content: .answer(status: 200, body: body, retryAfter: nil, date: nil),
             showing: .page(page, isLast: isLast))
     }
 }

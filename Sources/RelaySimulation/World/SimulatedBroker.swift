@@ -50,7 +50,7 @@ final class SimulatedPublisher: Publisher, @unchecked Sendable {
         }
         if world.broker.isTroubled(.away) { throw Self.away }
         isOpen = true
-        return world.broker.progress
+        return world.sabotage.isForgetful ? [:] : world.broker.progress
     }
 
     func heldKeys(
@@ -58,6 +58,17 @@ final class SimulatedPublisher: Publisher, @unchecked Sendable {
     ) throws(PublishFailure) -> Set<String> {
         if world.broker.isTroubled(.away) { throw Self.away }
         return Set(world.checks.sinks.states.keys.filter(isOurs))
+    }
+
+    func states(
+        of sink: SinkName, _ body: (HeldState) throws(PublishFailure) -> Void
+    ) throws(PublishFailure) {
+        for (key, value) in world.checks.sinks.states.sorted(by: { $0.key < $1.key }) {
+            guard life.pass() == .alive else { throw Self.dead }
+            if world.broker.isTroubled(.away) { throw Self.away }
+            guard world.sabotage.state?(key) ?? true else { continue }
+            try body(HeldState(key: key, value: value, partition: 0, writtenAt: 0))
+        }
     }
 
     func publish(_ run: Run) throws(PublishFailure) {
@@ -115,7 +126,7 @@ final class SimulatedPublisher: Publisher, @unchecked Sendable {
             world.broker.records[part.sink, default: []] += part.messages
             if !part.isFilling {
                 world.broker.progress[part.sink] = Progress(
-                    journal: JournalID("journal-1"), position: part.place, eventID: part.eventID,
+                    journal: world.disk.id, position: part.place, eventID: part.eventID,
                     epoch: world.disk.lastEpoch, instance: "life \(life.number)")
             }
             world.checks.sinks.took(part, transaction: true)

@@ -69,6 +69,12 @@ extension What {
         case .crashAtHold(let effects, let isBefore, let rest):
             "process: dies \(isBefore ? "before" : "after") effect \(effects + 1) from the next"
                 + " commit about a hold, and starts again \(rest) later"
+        case .retryParked: "operator: has all parked records sent again"
+        case .backup: "operator: copies the journal's file"
+        case .lose(let restoring):
+            restoring
+                ? "disk: the last copy is put in place of the journal's file"
+                : "disk: the journal's file is lost"
         case .brake(let brake): "pipeline: brake is \(brake.map { "\($0)" } ?? "false")"
         case .pause(let account): "register: a\(account) is paused"
         case .remove(let account): "register: a\(account) is removed"

@@ -14,7 +14,7 @@ final class World: @unchecked Sendable {
         .failing, .repaired, .unlinked, .accountBlind, .accountRemoved,
     ]
     /// What every credential of a simulation begins with.
-    static let canary = Array("sk_sim_".utf8)
+    static let canary = "sk_sim_"
     /// More steps than any history of this length needs.
     static let stepLimit = 400_000
 
@@ -41,6 +41,12 @@ final class World: @unchecked Sendable {
     var waits: [Int: JournalPosition] = [:]
     /// How the process is to die about the next hold.
     var holdFuse: (effects: Int, isBefore: Bool, rest: Duration)?
+    /// A copy of the journal's file, and what it had told.
+    var backup: Backup?
+    var hasLost = false
+    /// How many journals began anew, and how many as empty files.
+    var renewals = 0
+    var blanks = 0
     /// How many holds were opened.
     var holdCount = 0
     var rest: (after: Duration, isPowerCut: Bool)?
@@ -100,7 +106,9 @@ final class World: @unchecked Sendable {
             relay?.saveMarks()
             agenda.add(.saveMarks(life: number), at: clock.now + .seconds(60))
         case .readOrders(let number) where number == life.number: readOrders()
-        case .turn, .answer, .judge, .carry, .readRegister, .readOrders, .saveMarks: break
+        case .keepBounds(let number) where number == life.number: keepBounds()
+        case .turn, .answer, .judge, .carry, .readRegister, .readOrders, .saveMarks, .keepBounds:
+            break
         case .order(let action, let hold): order(action, of: hold)
         case .happening(let index): begin(index)
         case .end(let index): end(index)
@@ -119,17 +127,17 @@ final class World: @unchecked Sendable {
     var steadyOthers: Int { scenario.accounts.count - touched.count - 1 }
 
     /// Accounts whose registration an operator touches.
-    private var touched: Set<Int> {
+    private lazy var touched: Set<Int> =
         Set(
             scenario.happenings.compactMap { happening -> Int? in
                 switch happening.what {
                 case .pause(let account), .remove(let account), .add(let account): account
                 case .set, .drop, .wave, .empty, .rotate, .interval, .lend, .weather, .broker,
-                    .disk, .crash, .crashAtHold, .rules, .brake, .clock, .suspend, .order:
+                    .disk, .crash, .crashAtHold, .backup, .lose, .rules, .brake, .clock, .suspend,
+                    .order, .retryParked:
                     nil
                 }
             })
-    }
 
     /// Adds an account to the register, with a key that the API takes.
     func enrol(_ account: Int) {

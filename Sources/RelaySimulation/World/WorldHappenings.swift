@@ -38,6 +38,9 @@ extension World {
             detection.brake = brake
             restart()
         case .order(let action): orderAll(action)
+        case .retryParked: retryParked()
+        case .backup: backUp()
+        case .lose(let restoring): lose(restoring: restoring)
         case .clock(let step): clock.step(step)
         case .suspend(let duration): clock.advance(to: clock.now + duration)
         }
@@ -74,7 +77,7 @@ extension World {
             for row in rows { foreign[row.id] = row }
             rotate(account, foreign: foreign)
         case .set, .drop, .wave, .empty, .weather, .broker, .disk, .crash, .crashAtHold, .rules,
-            .brake, .clock, .suspend, .order:
+            .brake, .clock, .suspend, .order, .retryParked, .backup, .lose:
             return
         }
         noticeRegister()
@@ -106,7 +109,7 @@ extension World {
         case .broker: broker.troubles[index] = nil
         case .disk: troubles[index] = nil
         case .set, .drop, .wave, .empty, .remove, .add, .rotate, .interval, .lend, .crash,
-            .crashAtHold, .rules, .brake, .clock, .suspend, .order:
+            .crashAtHold, .rules, .brake, .clock, .suspend, .order, .retryParked, .backup, .lose:
             break
         }
     }
@@ -121,6 +124,7 @@ extension World {
         life.spare()
         holdFuse = nil
         orderAll(.release)
+        retryParked()
         for account in register.all { register.change(account) { $0.isPaused = false } }
         noticeRegister()
         agenda.add(.look, at: clock.now + .seconds(5))
@@ -144,6 +148,7 @@ extension World {
         }
         // Whoever is asked says that it is true: what was held is published.
         orderAll(.release)
+        retryParked()
         guard let text = untruth() else {
             tell("everything is true")
             calmFrom = clock.now

@@ -5,7 +5,7 @@ internal import RelayRuntime
 // The relay's parts: started, stepped, and buried when their process dies.
 
 extension World {
-    private var routes: [Route] {
+    var routes: [Route] {
         let kafka: [(SinkName, SinkPlan.Role)] = [
             (Self.events, .events(nil)),
             (Self.alerts, .events(EventFilter(types: Self.alertTypes))), (Self.state, .state),
@@ -31,19 +31,15 @@ extension World {
             checks.fail(.durable, "a belief does not read as it was written")
         }
         let transport = SimulatedTransport(self, life: life)
-        let rules = scenario.rules
-        var detection = detection
-        sabotage.detection?(&detection)
         do throws(JournalFailure) {
             var random = Dice(scenario.seed, 4, UInt64(life.number))
             let relay = try SteppedRelay(
                 Relay.Parts(
-                    settings: RelaySettings(
-                        name: "connections", detection: detection, schedule: rules.schedule,
-                        limits: rules.limits, requestTimeout: rules.requestTimeout,
-                        walkTimeout: rules.walkTimeout),
-                    journal: SimulatedJournal(self, life: life), register: register,
-                    holds: SimulatedHolds(self, life: life), transport: transport, routes: routes,
+                    settings: settings, journal: SimulatedJournal(self, life: life),
+                    register: register,
+                    holds: SimulatedHolds(self, life: life),
+                    parking: SimulatedParking(self, life: life),
+                    upkeep: SimulatedUpkeep(self, life: life), transport: transport, routes: routes,
                     log: RelayLog { [self] line in note(line) }),
                 readings: readings, random: draws(&random))
             try relay.start()
@@ -60,11 +56,22 @@ extension World {
         (carryAt, waits) = ([:], [:])
         for courier in 0..<(relay?.couriers ?? 0) { carry(courier, at: clock.now) }
         agenda.add(.saveMarks(life: life.number), at: clock.now + .seconds(60))
+        agenda.add(.keepBounds(life: life.number), at: clock.now + .seconds(1))
         wake(life)
         scheduleJudge()
     }
 
-    private var readings: RelayClock.Readings {
+    var settings: RelaySettings {
+        let rules = scenario.rules
+        var detection = detection
+        sabotage.detection?(&detection)
+        return RelaySettings(
+            name: "connections", detection: detection, schedule: rules.schedule,
+            limits: rules.limits, requestTimeout: rules.requestTimeout,
+            walkTimeout: rules.walkTimeout, retention: rules.retention)
+    }
+
+    var readings: RelayClock.Readings {
         let haste = sabotage.haste
         return RelayClock.Readings(
             now: { [clock] in
@@ -78,9 +85,9 @@ extension World {
         return { drawing.next() }
     }
 
-    private func note(_ line: String) {
+    func note(_ line: String) {
         let line = sabotage.line?(line) ?? line
-        checks.leaves(line.utf8, "a log line")
+        checks.leaves(line, "a log line")
         tell("log: \(line.drop { $0 != " " }.dropFirst())")
     }
 
@@ -175,6 +182,7 @@ extension World {
         case .over(let failure):
             guard life.isAlive else { return }
             tell("a courier is over: \(failure?.reason ?? "no reason")")
+            renew()
             life.die()
         }
         if !couldPoll, relay.mayPoll { wake(life) }
