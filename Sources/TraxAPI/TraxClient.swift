@@ -34,6 +34,13 @@ public struct TraxClient: Sendable {
         self.rules = rules
     }
 
+    /// A client of an endpoint with an API key.
+    ///
+    /// - Throws: where the certificates cannot be read or memory is short.
+    public init(_ endpoint: TraxEndpoint, apiKey: String) throws(TraxError) {
+        try self.init(endpoint, credential: Secret(apiKey))
+    }
+
     private init(_ other: TraxClient, credential: Secret) {
         line = other.line
         requestTimeout = other.requestTimeout

@@ -77,9 +77,12 @@ struct LinkWait {
         _ rows: [Connection], _ book: LinkBook, account: AccountID
     ) throws(CommandError) -> (Ending?, Connection?) {
         var (own, open): (LinkWatch, [LinkWatch]) = (watch, [])
+        let now = RelayClock.wall
         do throws(JournalFailure) {
             own = try book.watch(watch.id) ?? watch
-            open = try book.openWatches(of: account).filter { $0.number != own.number }
+            open = try book.openWatches(of: account).filter {
+                $0.number != own.number && $0.expiresAt > now
+            }
         } catch {
             throw CommandError(error)
         }
@@ -92,7 +95,7 @@ struct LinkWait {
                 && known?.health == row.health && known?.grantedScopes == row.grantedScopes
             return LinkSight(row, isNew: known == nil, isChanged: !isSame)
         }
-        let matching = LinkMatching(sights, watches: open + [own])
+        let matching = LinkMatching(sights, watches: open + [own], begun: now)
         let match = matching.matches.first { $0.value.watch.number == own.number }
         guard let match, let row = rows.first(where: { $0.id == match.key }) else {
             let isUntold = matching.ambiguous.contains(own.number)

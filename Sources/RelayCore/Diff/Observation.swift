@@ -17,7 +17,7 @@ extension Belief {
         var desk = EventDesk(account: account, decidedAt: decidedAt, walk: walk)
         let last = Self.later(lastSealed, head.lastSealed)
         let sights = links.isEmpty ? [] : linkSights(walk, rules: rules)
-        let matching = LinkMatching(sights, watches: links)
+        let matching = LinkMatching(sights, watches: links, begun: walk.id.start)
         desk.links = matching.matches
         endRefusal(&desk)
         let listed = Set(walk.rows.map(\.id))

@@ -61,8 +61,11 @@ public struct LinkMatching: Hashable, Sendable {
 
     /// Looks at all rows of a list.
     ///
-    /// - Parameter watches: those that are open, all of one account.
-    public init(_ sights: [LinkSight], watches: [LinkWatch]) {
+    /// - Parameters:
+    ///   - watches: those that are open, all of one account.
+    ///   - begun: when the list began to be read: an attempt that was over long before is not meant
+    ///     by the platform alone.
+    public init(_ sights: [LinkSight], watches: [LinkWatch], begun: Timestamp) {
         guard !watches.isEmpty else { return }
         var unexplained: [LinkSight] = []
         for sight in sights {
@@ -77,6 +80,7 @@ public struct LinkMatching: Hashable, Sendable {
             let open = watches.filter {
                 $0.reconnecting == nil && $0.connection == nil && !taken.contains($0.number)
                     && $0.platform == platform
+                    && begun.since($0.expiresAt) <= WatchPace.patience
             }
             if open.count == 1, rows.count == 1, let watch = open.first, let row = rows.first {
                 matches[row.connection.id] = LinkMatch(watch: watch, rule: .platform)

@@ -16,6 +16,7 @@ func watch(
 
 @Suite struct LinkMatchingTests {
     private let rules = Detection()
+    private let begun = Story.start(5)
 
     private func sight(
         _ id: String, _ status: String = "active", platform: String? = "youtube",
@@ -34,7 +35,7 @@ func watch(
     private func found(
         _ sights: [LinkSight], _ watches: [LinkWatch]
     ) -> [String: String] {
-        let matches = LinkMatching(sights, watches: watches).matches
+        let matches = LinkMatching(sights, watches: watches, begun: begun).matches
         return Dictionary(
             uniqueKeysWithValues: matches.map {
                 ($0.text, "\($1.watch.number) \($1.rule.rawValue)")
@@ -51,12 +52,20 @@ func watch(
         #expect(found([sight("c1")], [one, try watch(2, "kick")]) == ["c1": "1 platform"])
     }
 
+    @Test func `an attempt that was over long before is not meant by the platform`() throws {
+        let old = try watch(1, expires: begun.adding(.seconds(-901)))
+        let late = try watch(2, expires: begun.adding(.seconds(-900)))
+        #expect(found([sight("c1")], [old]).isEmpty)
+        #expect(found([sight("c1")], [old, late]) == ["c1": "2 platform"])
+        #expect(found([sight("c1", state: 1)], [old]) == ["c1": "1 state"])
+    }
+
     @Test func `where several could be meant nobody is named`() throws {
         let two = [try watch(1), try watch(2)]
-        let matching = LinkMatching([sight("c1")], watches: two)
+        let matching = LinkMatching([sight("c1")], watches: two, begun: begun)
         #expect(matching.matches.isEmpty)
         #expect(matching.ambiguous == [1, 2])
-        let rows = LinkMatching([sight("c1"), sight("c2")], watches: [two[0]])
+        let rows = LinkMatching([sight("c1"), sight("c2")], watches: [two[0]], begun: begun)
         #expect(rows.matches.isEmpty)
         #expect(rows.ambiguous == [1])
     }
@@ -67,7 +76,7 @@ func watch(
         #expect(
             found([sight("c1", state: 2), sight("c2")], two)
                 == ["c1": "2 state", "c2": "1 platform"])
-        let stranger = LinkMatching([sight("c1", state: 9)], watches: [two[0]])
+        let stranger = LinkMatching([sight("c1", state: 9)], watches: [two[0]], begun: begun)
         #expect(stranger.matches.isEmpty)
         #expect(stranger.ambiguous.isEmpty, "another made it; ours is still open")
     }
@@ -91,7 +100,7 @@ func watch(
     @Test func `two repairs of one row are told apart by its state alone`() throws {
         let two = [try watch(1, reconnecting: "c1"), try watch(2, reconnecting: "c1")]
         #expect(found([sight("c1", state: 2, isNew: false)], two) == ["c1": "2 state"])
-        let plain = LinkMatching([sight("c1", isNew: false)], watches: two)
+        let plain = LinkMatching([sight("c1", isNew: false)], watches: two, begun: begun)
         #expect(plain.matches.isEmpty)
         #expect(plain.ambiguous == [1, 2])
     }
@@ -112,7 +121,6 @@ func watch(
     }
 
     @Test func `findings say how each attempt stands`() throws {
-        let begun = Story.start(5)
         let watches = [
             try watch(1), try watch(2, "kick"), try watch(3, "twitch", expires: begun),
             try watch(4, reconnecting: "r", expires: begun),
@@ -123,7 +131,7 @@ func watch(
             sight("c1"), sight("c2", "pending", platform: "kick"),
             sight("r", isNew: false, isChanged: false), sight("s", isNew: false),
         ]
-        let findings = LinkMatching(sights, watches: watches).findings(
+        let findings = LinkMatching(sights, watches: watches, begun: begun).findings(
             sights, watches: watches, begun: begun, at: Story.seal(5))
         let words = findings.map {
             "\($0.number) \($0.connection?.text ?? "-") \($0.outcome?.rawValue ?? "open")"
@@ -136,7 +144,7 @@ func watch(
         seen.connection = "c2"
         let again = [sight("c2", "pending", platform: "kick", isNew: false, isChanged: false)]
         #expect(
-            LinkMatching(again, watches: [seen]).findings(
+            LinkMatching(again, watches: [seen], begun: begun).findings(
                 again, watches: [seen], begun: begun, at: Story.seal(6)
             ).isEmpty, "nothing new")
     }
