@@ -11,7 +11,8 @@ import sys
 
 import pytest
 
-from test_sandbox import Sandbox, tool
+from sandbox import Sandbox
+from test_sandbox import tool
 
 pytestmark = pytest.mark.timeout(500)
 

@@ -15,7 +15,8 @@ import urllib.request
 import pytest
 
 from relay import Plain, Relay, binary, wait_until
-from test_sandbox import Sandbox
+from sandbox import Sandbox
+from test_signin import People
 
 pytestmark = pytest.mark.timeout(180)
 
@@ -43,6 +44,14 @@ def sandbox(program, tmp_path):
     made.control("PUT", "/rate", {"perSecond": 1000, "burst": 1000})
     yield made
     made.close()
+
+
+@pytest.fixture
+def people(sandbox, tmp_path):
+    relay = People(tmp_path / "people", sandbox)
+    yield relay
+    assert relay.close() in (None, 0), relay.log[-3000:]
+    assert relay.find_tokens() == []
 
 
 @pytest.fixture
@@ -350,3 +359,23 @@ def test_the_address_is_opened_in_a_browser_when_asked(make, api, sandbox, tmp_p
     assert link.end() == 0
     wait_until(lambda: (tmp_path / "opened").exists())
     assert (tmp_path / "opened").read_text() == link.url
+
+
+def test_a_person_who_is_signed_in_links_with_their_token_and_the_next(people):
+    people.person("ann")
+    assert people.login("ann", "--account", "ann")[0] == 0
+    people.start()
+    wait_until(lambda: people.metrics()["trax_relay_first_round_left_accounts"][""] == 0)
+    link = Link(people, "kick", "-a", "ann", "--wait", "30s")
+    # No token of before is good any more: both the relay and the command have to get another.
+    people.sandbox.control("POST", "/identity/renew")
+    made = decide(people.sandbox, link.state)["connected"]
+    assert link.end() == 0, link.err
+    event = wait_until(lambda: events(people, subject=made), 30)[0]
+    assert event["data"]["attempt"] == link.attempt
+    people.sandbox.control("POST", "/identity/renew")
+    status, text = ask(people, account="ann", platform="twitch")
+    assert status == 200, text
+    asked = json.loads(text)
+    decide(people.sandbox, asked["state"])
+    watch_ends(people, asked["watch"], "linked")

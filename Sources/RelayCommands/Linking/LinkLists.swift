@@ -7,15 +7,19 @@ internal import RelayRuntime
 internal import TraxAPI
 
 /// Complete lists of one account, read one after the other at the account's pace.
-struct LinkLists {
-    /// What the API is asked with.
-    let credential: Secret
+final class LinkLists {
+    /// What the API is asked with; a person's changes while the command waits.
+    private(set) var credential: Secret
+    private let account: RegisteredAccount
+    private let workshop: Workshop
     private let reader: ListReader
     private let rules: Detection
     private let gap: Duration
 
     init(_ account: RegisteredAccount, _ workshop: Workshop) throws(CommandError) {
         let assembly = Assembly(pipeline: workshop.pipeline, log: .standardError)
+        self.account = account
+        self.workshop = workshop
         credential = try workshop.bearer(of: account)
         rules = workshop.pipeline.detection
         gap = .seconds(1 / workshop.pipeline.source.perAccount.perSecond)
@@ -29,7 +33,25 @@ struct LinkLists {
     }
 
     /// Reads the list; its rows' health is judged.
-    func read() -> Result<[Connection], WalkFailure> {
+    ///
+    /// A person's token that is refused is exchanged once.
+    func read() throws(CommandError) -> Result<[Connection], WalkFailure> {
+        let result = readOnce()
+        guard case .failure(let failure) = result, case .refused(401, _, _) = failure.kind,
+            try renewCredential()
+        else { return result }
+        pause()
+        return readOnce()
+    }
+
+    /// Has another token of a person, after one was refused; false for an account with a key.
+    func renewCredential() throws(CommandError) -> Bool {
+        guard account.person != nil else { return false }
+        credential = try workshop.bearer(of: account, rejected: credential)
+        return true
+    }
+
+    private func readOnce() -> Result<[Connection], WalkFailure> {
         var random = SystemRandomNumberGenerator()
         let id = WalkID(start: RelayClock.wall, random: (random.next(), random.next()))
         return reader.walk(

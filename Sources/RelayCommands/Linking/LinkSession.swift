@@ -35,7 +35,7 @@ struct LinkSession {
 
     func run() throws(CommandError) -> ExitCode {
         let before: [Connection]
-        switch lists.read() {
+        switch try lists.read() {
         case .success(let rows): before = rows
         case .failure(let failure):
             throw CommandError(
@@ -107,18 +107,29 @@ struct LinkSession {
 
     private func ask() throws(CommandError) -> LinkTicket {
         do throws(TraxError) {
-            let client = try TraxClient(
-                Assembly(pipeline: workshop.pipeline, log: .standardError).endpoint,
-                credential: lists.credential,
-                requestTimeout: workshop.pipeline.source.requestTimeout)
-            return try client.wait(
-                for: .link(
-                    LinkRequest(
-                        TraxPlatform(rawValue: wish.platform), returnTo: wish.returnTo,
-                        reconnecting: wish.reconnecting)))
+            return try askOnce()
+        } catch {
+            // Refused is not done: it may be asked for again.
+            guard error.status == 401, try lists.renewCredential() else {
+                throw CommandError(linking: wish.platform, error)
+            }
+        }
+        do throws(TraxError) {
+            return try askOnce()
         } catch {
             throw CommandError(linking: wish.platform, error)
         }
+    }
+
+    private func askOnce() throws(TraxError) -> LinkTicket {
+        let client = try TraxClient(
+            Assembly(pipeline: workshop.pipeline, log: .standardError).endpoint,
+            credential: lists.credential, requestTimeout: workshop.pipeline.source.requestTimeout)
+        return try client.wait(
+            for: .link(
+                LinkRequest(
+                    TraxPlatform(rawValue: wish.platform), returnTo: wish.returnTo,
+                    reconnecting: wish.reconnecting)))
     }
 
     /// Has a relay that runs beside this watch, too; without one the lists here are enough.

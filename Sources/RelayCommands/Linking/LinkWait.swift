@@ -41,7 +41,7 @@ struct LinkWait {
         while true {
             let left = limit - (ContinuousClock.now - began)
             LinkLists.sleep(min(interval, max(left, .zero)))
-            switch lists.read() {
+            switch try lists.read() {
             case .failure(let failure):
                 if case .refused = failure.kind {
                     throw CommandError(

@@ -13,8 +13,10 @@ internal import TraxAPI
 /// Threads: any; blocks as long as the API takes.
 final class RelayLinkOffice: LinkOffice {
     /// What the API is asked with for an account.
+    ///
+    /// The second is a token that the API has refused; where no other can be had, nil.
     typealias BearerOf =
-        @Sendable (RegisteredAccount) throws(LinkAskFailure) -> Secret
+        @Sendable (RegisteredAccount, Secret?) throws(LinkAskFailure) -> Secret?
 
     private let register: AccountRegister
     private let book: LinkBook
@@ -48,16 +50,7 @@ final class RelayLinkOffice: LinkOffice {
         let account = try account(wish.account)
         do throws(LinkRefusal) { try book.mayOpen(account.id) } catch { throw .init(error) }
         awaitBaseline(of: account.id)
-        let ticket: LinkTicket
-        do throws(TraxError) {
-            ticket = try client.acting(with: try credential(account)).wait(
-                for: .link(
-                    LinkRequest(
-                        TraxPlatform(rawValue: wish.platform), returnTo: wish.returnTo,
-                        reconnecting: wish.reconnecting)))
-        } catch {
-            throw LinkAskFailure(error)
-        }
+        let ticket = try ticket(for: wish, of: account)
         do throws(LinkRefusal) {
             let watch = try book.open(
                 LinkOpening(
@@ -97,14 +90,31 @@ final class RelayLinkOffice: LinkOffice {
         return found
     }
 
-    private func credential(_ account: RegisteredAccount) throws(TraxError) -> Secret {
-        do throws(LinkAskFailure) {
-            return try bearer(account)
+    private func ticket(
+        for wish: LinkAsk, of account: RegisteredAccount
+    ) throws(LinkAskFailure) -> LinkTicket {
+        guard let bearer = try bearer(account, nil) else { throw .withoutCredential }
+        do throws(TraxError) {
+            return try ticket(for: wish, bearer)
         } catch {
-            throw TraxError(
-                kind: .unavailable, code: error.code, reason: error.message,
-                status: error.status)
+            // Refused is not done: with another token it may be asked for again.
+            guard error.status == 401, let other = try self.bearer(account, bearer) else {
+                throw LinkAskFailure(error)
+            }
+            do throws(TraxError) {
+                return try ticket(for: wish, other)
+            } catch {
+                throw LinkAskFailure(error)
+            }
         }
+    }
+
+    private func ticket(for wish: LinkAsk, _ bearer: Secret) throws(TraxError) -> LinkTicket {
+        try client.acting(with: bearer).wait(
+            for: .link(
+                LinkRequest(
+                    TraxPlatform(rawValue: wish.platform), returnTo: wish.returnTo,
+                    reconnecting: wish.reconnecting)))
     }
 }
 
@@ -125,7 +135,9 @@ extension Assembly {
             // One of its own: the relay's takes note of what it has handed out.
             let office = RelayLinkOffice(
                 try AccountRegister(file), book: book, client: client,
-                bearer: { (account) throws(LinkAskFailure) in try desk.credential(of: account) },
+                bearer: { (account, rejected) throws(LinkAskFailure) in
+                    try desk.credential(of: account, rejected: rejected)
+                },
                 isKnown: { account in Self.isBaselined(account, journal, log) })
             return (book, office)
         } catch {
@@ -149,10 +161,12 @@ extension Assembly {
 
 extension TokenDesk {
     /// What the API is asked with for an account: its key, or its person's access token.
-    fileprivate func credential(of account: RegisteredAccount) throws(LinkAskFailure) -> Secret {
-        guard account.person != nil else { return account.credential }
+    fileprivate func credential(
+        of account: RegisteredAccount, rejected: Secret?
+    ) throws(LinkAskFailure) -> Secret? {
+        guard account.person != nil else { return rejected == nil ? account.credential : nil }
         do throws(BearerFailure) {
-            return try bearer(for: account.id).token
+            return try bearer(for: account.id, rejected: rejected).token
         } catch {
             let isOver = error.kind == .signInAgain
             throw LinkAskFailure(
@@ -173,6 +187,10 @@ extension LinkAskFailure {
             message: error.reason, requestID: error.requestID,
             requiredScope: error.requiredScope, retryAfter: error.retryAfter)
     }
+
+    /// Nothing can be asked with.
+    static let withoutCredential = LinkAskFailure(
+        status: 503, code: "no_credential", message: "The account has no credential now.")
 
     /// No watch can be opened.
     init(_ refusal: LinkRefusal) {
