@@ -84,6 +84,7 @@ import Threading
     @Test func `a provider that is away is an ordinary failure, never blindness`() throws {
         try start()
         settle(failing: .unavailable, "sign_in_unavailable", 30)
+        #expect(bench.loop.figures.dueSince != nil, "readiness tells that nothing is read")
         #expect(bearers.asked > 2)
         #expect(bench.loop.figures.walks["sign_in_unavailable"] ?? 0 > 2)
         #expect(bench.loop.figures.walks["refused"] == nil)

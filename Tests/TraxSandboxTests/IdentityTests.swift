@@ -113,6 +113,38 @@ import TraxSandbox
         #expect(try person.refresh(refresh).json["error"] == "invalid_grant")
     }
 
+    @Test func `within the leeway the last used refresh token gives another successor`() throws {
+        try client.control(.put, "/identity", ["reuseLeeway": 60])
+        let first = try person.redeem(try person.code()).member("refresh_token")
+        let lost = try person.refresh(first).member("refresh_token")
+        let second = try person.refresh(first).member("refresh_token")
+        #expect(second != lost)
+        let third = try person.refresh(second).member("refresh_token")
+        // Its successor is used: from now on it ends the session, as the one that was lost does.
+        #expect(try person.refresh(first).json["error"] == "invalid_grant")
+        #expect(try person.refresh(third).json["error"] == "invalid_grant")
+    }
+
+    @Test func `a successor that was lost is good no more`() throws {
+        try client.control(.put, "/identity", ["reuseLeeway": 60])
+        let first = try person.redeem(try person.code()).member("refresh_token")
+        let lost = try person.refresh(first).member("refresh_token")
+        _ = try person.refresh(first)
+        #expect(try person.refresh(lost).json["error"] == "invalid_grant")
+    }
+
+    @Test func `the token endpoint can be away, and is counted`() throws {
+        let refresh = try person.redeem(try person.code()).member("refresh_token")
+        try client.control(.put, "/identity", ["tokenStatus": 503])
+        #expect(try person.refresh(refresh).status == 503)
+        try client.control(.put, "/identity", ["tokenStatus": 0])
+        #expect(try person.refresh(refresh).status == 200)
+        #expect(try client.control(.get, "/identity")["tokenRequests"] == 3)
+        #expect(
+            try client.send(.put, "/sandbox/identity", body: ["tokenStatus": 404]).status == 400)
+        #expect(try client.send(.put, "/sandbox/identity", body: [:]).status == 400)
+    }
+
     @Test func `a refresh token can be given back`() throws {
         let refresh = try person.redeem(try person.code()).member("refresh_token")
         for token in ["nonsense", refresh] {

@@ -47,6 +47,7 @@ extension PollLoop {
             walk: Walk(
                 id: WalkID(start: wall, random: (0, 0)), limits: settings.limits, expected: nil),
             began: now, deadline: now + settings.walkTimeout, awaitsBearer: due)
+        noteDue(slot, account, since: due)
         askForBearer(slot)
         return false
     }
@@ -84,6 +85,7 @@ extension PollLoop {
         } else {
             schedule.hasten(slot, afresh: true, now: now)
         }
+        guard !change.isPaused else { return }
         log.note(.info, "register", "person signed in again", ["account": account.id.text])
     }
 

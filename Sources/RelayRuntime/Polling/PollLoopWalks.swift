@@ -20,11 +20,15 @@ extension PollLoop {
                 expected: account.isOpen || isWatched(account.id) ? nil : account.fingerprint),
             began: now, deadline: now + settings.walkTimeout)
         figures.lateness.add(now - due)
-        if !account.isBlind, figures.dueSince == nil {
-            figures.dueSince = due
-            dueSlot = slot
-        }
+        noteDue(slot, account, since: due)
         ask(slot, now: now)
+    }
+
+    /// A walk is due from which a sealed one may come.
+    func noteDue(_ slot: Int, _ account: PolledAccount, since due: Instant) {
+        guard !account.isBlind, figures.dueSince == nil else { return }
+        figures.dueSince = due
+        dueSlot = slot
     }
 
     func ask(_ slot: Int, now: Instant) {

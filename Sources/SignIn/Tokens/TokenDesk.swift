@@ -132,9 +132,10 @@ public final class TokenDesk: BearerSource {
                 let state = state
                 threads.append(
                     OSThread(name: "sign-in") { [weak self] in
+                        let shelf = ProviderShelf()
                         while let account = Self.next(state) {
                             guard let desk = self else { return }
-                            desk.serve(account)
+                            desk.serve(account, shelf)
                         }
                     })
             }
@@ -157,9 +158,10 @@ public final class TokenDesk: BearerSource {
     }
 
     /// One flight: settles it, and answers all who joined it.
-    private func serve(_ account: AccountID) {
+    private func serve(_ account: AccountID, _ shelf: ProviderShelf) {
         let rejected = state.withLock { $0.flights[account]?.compactMap(\.rejected) ?? [] }
-        let flight = TokenFlight(desk: self, account: account, rejected: rejected)
+        let flight = TokenFlight(
+            desk: self, shelf: shelf, account: account, rejected: rejected)
         let (result, outcome) = flight.settle()
         let waiters = state.withLock { state in
             state.outcomes[outcome, default: 0] += 1

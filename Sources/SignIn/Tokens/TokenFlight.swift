@@ -6,6 +6,7 @@ internal import Threading
 /// One refresh of one account's tokens, from the question to the answer, on one thread.
 struct TokenFlight {
     let desk: TokenDesk
+    let shelf: ProviderShelf
     let account: AccountID
     /// Tokens that the API did not take.
     let rejected: [Secret]
@@ -80,7 +81,7 @@ struct TokenFlight {
         }
         let answer: TokenAnswer
         do throws(SignInError) {
-            let provider = try Provider(issuer, desk.directory, desk.manners)
+            let provider = try shelf.provider(issuer, desk)
             answer = try provider.refresh(before.refreshToken, client: before.clientID)
         } catch {
             if error.kind == .signInAgain {
