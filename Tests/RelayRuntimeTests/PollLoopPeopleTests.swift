@@ -191,6 +191,23 @@ import Threading
         #expect(bench.inconsistency() == nil)
     }
 
+    @Test func `many tokens at once wait for free places`() throws {
+        let bench = Bench(places: 4, bearers: bearers)
+        bench.world.put("t1", ["c1": "active"])
+        for number in 0..<50 {
+            bench.register.add(try account("a\(number)"), person: "p\(number)")
+        }
+        try bench.start()
+        bench.settle(60)
+        #expect(bearers.asked == 50)
+        bearers.give("t1")
+        bench.turn()
+        #expect(bench.transport.asking.count == 4)
+        bench.settle(100)
+        #expect(bench.loop.figures.walks["sealed"] == 50)
+        #expect(bench.inconsistency() == nil)
+    }
+
     @Test func `a round of once waits for tokens, and ends`() throws {
         let bench = Bench(once: 2, bearers: bearers)
         bench.world.put("t1", ["c1": "active"])

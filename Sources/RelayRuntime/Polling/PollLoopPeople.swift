@@ -110,6 +110,8 @@ extension PollLoop {
             people[slot]?.askAgainAt = Timestamp(milliseconds: 0)
             guard let due, let renewed = accounts[slot] else { return }
             start(slot, renewed, due: due, now: now)
+            // Its turn has passed: the schedule says when a place is free.
+            schedule.wantsPage(slot, now: now)
         case .failure(let failure):
             guard due != nil else {
                 people[slot]?.askAgainAt = askingAgain(person, after: failure)

@@ -9,8 +9,10 @@ extension PollLoop {
         guard let account = accounts[slot] else { return }
         guard !account.isPerson || hasBearer(slot, due: due, now: now) else { return }
         start(slot, account, due: due, now: now)
+        ask(slot, now: now)
     }
 
+    /// Begins a walk, whose first page is still to be asked for.
     func start(_ slot: Int, _ account: PolledAccount, due: Instant, now: Instant) {
         let id = WalkID(start: clock.stamp(), random: (random(), random()))
         walks[slot] = ActiveWalk(
@@ -21,7 +23,6 @@ extension PollLoop {
             began: now, deadline: now + settings.walkTimeout)
         figures.lateness.add(now - due)
         noteDue(slot, account, since: due)
-        ask(slot, now: now)
     }
 
     /// A walk is due from which a sealed one may come.
