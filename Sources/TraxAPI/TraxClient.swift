@@ -128,8 +128,9 @@ extension TraxClient {
         try await send(.addManualKey(key))
     }
 
-    /// Throws unless the API calls itself well.
-    public func health() async throws(TraxError) { try await send(.health) }
+    /// What the API says of itself; an answer that is no success is an error.
+    @discardableResult
+    public func health() async throws(TraxError) -> TraxHealth { try await send(.health) }
 
     /// The account's connections, page by page.
     public func connections(

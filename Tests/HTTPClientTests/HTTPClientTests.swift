@@ -36,6 +36,24 @@ import Threading
         }
     }
 
+    @Test func `a request that may not be done twice has a connection of its own`() throws {
+        let server = try HTTPServer(host: "127.0.0.1", port: 0) { _ in .text("ok") }
+        let client = try HTTPClient()
+        func send(_ method: HTTPMethod, alone: Bool) throws -> Bool {
+            try client.perform(
+                HTTPRequest(
+                    method, url: "http://127.0.0.1:\(server.port)/",
+                    body: method == .post ? [1] : nil, timeout: .seconds(20),
+                    onNewConnection: alone)
+            ).connectionReused
+        }
+        #expect(try !send(.get, alone: false))
+        #expect(try send(.post, alone: false))
+        #expect(try !send(.post, alone: true))
+        #expect(try send(.get, alone: false))
+        server.stop()
+    }
+
     @Test func `status, kept headers and body come as they were sent`() throws {
         let server = try HTTPServer(host: "127.0.0.1", port: 0) { request in
             HTTPServerReply(

@@ -128,6 +128,15 @@ import Threading
         #expect(waited.lines.last?.contains(#""outcome":"abandoned""#) == true)
     }
 
+    @Test func `a healthy row that was to be repaired and stays as it was tells nothing`() throws {
+        let api = try API(link: ticket) { _ in [Self.row("c1", "active")] }
+        let ending = try door(api).run(
+            "link", "kick", "-a", "a", "@", "--reconnect", "c1", "--wait", "1s", "--json")
+        #expect(ending.code == .failure)
+        #expect(ending.err.contains("unchanged"))
+        #expect(ending.lines.last?.contains(#""outcome":"unchanged""#) == true)
+    }
+
     @Test func `where several attempts are open it says that it cannot tell`() throws {
         let api = try API(link: ticket) { $0 ? [Self.row("c1", "active")] : [] }
         let door = try door(api)

@@ -48,6 +48,7 @@ struct LinkReport {
                     + " It is not known whether attempt \(attempt) was the one.\n")
             return .failure
         case .nothing(let seen):
+            if seen == nil, isUnchanged { return tellUnchanged() }
             if session.wish.printsJSON {
                 printJSON(LinkOutcome.abandoned.rawValue, seen, [], nil)
             }
@@ -61,6 +62,21 @@ struct LinkReport {
                     + " \(attempt).\n")
             return .failure
         }
+    }
+
+    /// Whether the row to be repaired was healthy from the start.
+    private var isUnchanged: Bool {
+        session.wish.reconnecting.map { id in
+            before.contains { $0.id == id && $0.health == .healthy }
+        } ?? false
+    }
+
+    private func tellUnchanged() -> ExitCode {
+        if session.wish.printsJSON { printJSON(LinkOutcome.unchanged.rawValue, nil, [], nil) }
+        session.terminal.err(
+            "Error: unchanged: the connection was healthy before and is still. Whether consent was"
+                + " given anew the list does not tell. Attempt \(ticket.state.attempt).\n")
+        return .failure
     }
 
     private func printJSON(

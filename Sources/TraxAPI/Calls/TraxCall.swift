@@ -145,9 +145,19 @@ extension TraxCall where Result == Void {
             forgives: { $0.status == 404 && $0.mayHaveBeenDone ? () : nil })
     }
 
-    /// `GET /v1/health`, without a credential: whether the API calls itself well.
+}
+
+extension TraxCall where Result == TraxHealth {
+    /// `GET /v1/health`, without a credential: what the API says of itself.
     public static var health: TraxCall {
-        TraxCall(method: .get, path: "/v1/health", needsCredential: false, read: { _ in })
+        TraxCall(
+            method: .get, path: "/v1/health", needsCredential: false,
+            read: { (answer) throws(TraxError) in
+                var fields = try answer.object()
+                let status = fields["status"]?.stringValue
+                fields["status"] = nil
+                return TraxHealth(status: status, otherFields: fields)
+            })
     }
 }
 

@@ -137,6 +137,14 @@ public struct TraxStudio: Hashable, Sendable {
     public var otherFields: JSONObject
 }
 
+/// What the API says of itself.
+public struct TraxHealth: Hashable, Sendable {
+    /// `ok` when it is well; an open set, and nil where the API gave no string.
+    public var status: String?
+    /// The other fields as the API gave them.
+    public var otherFields: JSONObject
+}
+
 /// One page of a list.
 public struct TraxPage<Row: Sendable>: Sendable {
     /// The rows, ascending by id.
