@@ -5,8 +5,10 @@ import hashlib
 import json
 import os
 import pathlib
+import shutil
 import signal
 import socket
+import sqlite3
 import subprocess
 import time
 
@@ -142,6 +144,77 @@ def test_a_full_disk_believes_nothing_and_goes_on_by_itself(make_relay, trax, sm
     truth(relay, account)
 
 
+FAILING = """
+#define _GNU_SOURCE
+#include <errno.h>
+#include <dlfcn.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/types.h>
+#include <unistd.h>
+static int fails(int fd) {
+    char link[64], name[4096];
+    const char *word = getenv("FAILING_FILE");
+    if (!word || access(word, F_OK)) return 0;
+    strcpy(link, "/proc/self/fd/");
+    char digits[16]; int n = 0; do digits[n++] = '0' + fd % 10; while (fd /= 10);
+    char *end = link + strlen(link); while (n) *end++ = digits[--n]; *end = 0;
+    ssize_t size = readlink(link, name, sizeof name - 1);
+    if (size <= 0) return 0;
+    name[size] = 0;
+    if (!strstr(name, "relay.db")) return 0;
+    errno = FAILING_ERRNO;
+    return 1;
+}
+#define WRITE(NAME, OFFSET) \
+    ssize_t NAME(int fd, const void *bytes, size_t count, OFFSET at) { \
+        static ssize_t (*real)(int, const void *, size_t, OFFSET); \
+        if (!real) real = dlsym(RTLD_NEXT, #NAME); \
+        return fails(fd) ? -1 : real(fd, bytes, count, at); }
+WRITE(pwrite, off_t)
+WRITE(pwrite64, off64_t)
+#define SYNC(NAME) \
+    int NAME(int fd) { \
+        static int (*real)(int); \
+        if (!real) real = dlsym(RTLD_NEXT, #NAME); \
+        return fails(fd) ? -1 : real(fd); }
+SYNC(fsync)
+SYNC(fdatasync)
+"""
+
+
+@pytest.mark.parametrize("error", ["EIO", "EROFS"])
+def test_a_disk_that_fails_or_turns_read_only_is_told_and_gone_on_from(
+        make_relay, trax, tmp_path, error):
+    """Each write and sync of the journal's files fails, for as long as a file is there."""
+    compiler = next(filter(None, map(shutil.which, ("cc", "gcc", "clang"))), None)
+    if not compiler:
+        pytest.skip("no C compiler is here")
+    (tmp_path / "failing.c").write_text(FAILING)
+    library, switch = tmp_path / "failing.so", tmp_path / "failing"
+    subprocess.run([compiler, "-shared", "-fPIC", f"-DFAILING_ERRNO={error}", "-o", library,
+                    tmp_path / "failing.c", "-ldl"], check=True)
+    account = trax.account("a", rows=3)
+    relay = make_relay()
+    relay.environment.update(LD_PRELOAD=str(library), FAILING_FILE=str(switch))
+    start(relay, account)
+    toggle(account, 2)
+    events(relay, 2)
+    switch.touch()
+    account.set("conn_00", status="expired")
+    stalled(relay, "relay.db")
+    account.wait_sealed(2)
+    assert relay.process.poll() is None, "it waits for the disk"
+    assert len(relay.events.read_to_end()) == 2
+    assert sample(relay, "journal_writable") == 0
+    switch.unlink()
+    told = events(relay, 3)[2]
+    assert told.data["connection"]["status"] == "expired"
+    wait_until(lambda: json.loads(relay.http("/readyz")[1])["ready"], 20, "readiness by itself")
+    truth(relay, account)
+    assert relay.command("journal", "check")[0] == 0
+
+
 @pytest.mark.parametrize("how", ["kill", "term"])
 def test_a_disk_that_fills_up_under_change_loses_nothing(make_relay, trax, small_disk, how):
     accounts = [trax.account(name, rows=5) for name in "abc"]
@@ -252,6 +325,33 @@ def test_a_journal_exchanged_under_a_running_relay_ends_it(make_relay, trax):
     (relay.folder / "away.db").rename(relay.folder / "relay.db")
     relay.start()
     truth(relay, account)
+
+
+def test_a_journal_damaged_under_a_running_relay_ends_it_and_is_left_as_it_is(make_relay, trax):
+    account = trax.account("a", rows=2)
+    relay = start(make_relay(), account)
+    path = relay.folder / "relay.db"
+    with contextlib.closing(sqlite3.connect(path)) as database:
+        root, size = database.execute("SELECT rootpage, (SELECT page_size FROM pragma_page_size)"
+                                      " FROM sqlite_schema WHERE name = 'entries'").fetchone()
+        # What another process commits has the relay read its pages anew.
+        database.execute("UPDATE counters SET value = value WHERE name = 'register'")
+        database.commit()
+        database.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        with open(path, "r+b", buffering=0) as file:
+            file.seek((root - 1) * size)
+            file.write(b"\xff" * size)
+        database.execute("UPDATE counters SET value = value WHERE name = 'register'")
+        database.commit()
+        damaged = path.read_bytes()
+        account.set("conn_00", status="expired")
+        assert relay.wait_exit(30) == 78
+        assert "is damaged" in relay.log and "Nothing was changed" in relay.log
+        start_of = (root - 1) * size
+        assert path.read_bytes()[start_of:start_of + size] == damaged[start_of:start_of + size]
+    assert relay.command("journal", "check")[0] == 1
+    relay.start(ready=False)
+    assert relay.wait_exit() == 78
 
 
 def test_the_key_is_rotated_while_the_relay_is_stopped(make_relay, trax):

@@ -107,7 +107,7 @@ extension JournalChecks {
         if after == known.renewedFrom { return }
         let walks = world.api.shown.complete[walk.account] ?? []
         let isShown = walks.contains { other in
-            guard other.start == after, other !== walk else { return false }
+            guard other !== walk, other.start == after else { return false }
             let row = other.row(change.connection.id.text)
             guard let before else { return row == nil }
             if change.scopes != nil {

@@ -109,7 +109,10 @@ final class JournalChecks {
                 }
                 checks.leaves(entry.body ?? [], "event \(event.id)")
             }
-            if let state = new.state { take(state, event: new.event) }
+            if let state = new.state {
+                checks.leaves(state.value ?? [], "the state of \(state.key)")
+                take(state, event: new.event)
+            }
         }
         for account in batch.accounts { checkTogether(account) }
     }

@@ -53,8 +53,8 @@ final class SinkChecks {
         defer { taken[part.sink] = known }
         for message in part.messages {
             let position = message.position.number
-            checks.leaves(message.value ?? [], "a record of \(part.sink)")
             if part.isFilling {
+                checks.leaves(message.value ?? [], "a record of \(part.sink)")
                 if message.isSentAgain {
                     sentAgain(message, of: part.sink)
                 } else {
@@ -73,6 +73,7 @@ final class SinkChecks {
             }
             let isState = part.sink == World.state
             if message.value != (isState ? entry.state?.value : entry.body) {
+                // The journal's own were looked through when they were written.
                 checks.fail(.delivery, "\(part.sink) took other bytes than the journal's")
             }
             if known.isForked {

@@ -57,8 +57,9 @@ struct Agenda {
         var index = 0
         while true {
             var least = index
-            for child in [2 * index + 1, 2 * index + 2]
-            where child < heap.count && heap[child].isBefore(heap[least]) { least = child }
+            let (left, right) = (2 * index + 1, 2 * index + 2)
+            if left < heap.count, heap[left].isBefore(heap[least]) { least = left }
+            if right < heap.count, heap[right].isBefore(heap[least]) { least = right }
             guard least != index else { return }
             heap.swapAt(index, least)
             index = least

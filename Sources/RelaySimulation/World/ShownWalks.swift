@@ -8,7 +8,7 @@ final class ShownWalk {
     let credential: String
     let began: Instant
     /// When it began, as its id says.
-    let start: Timestamp?
+    private(set) lazy var start = WalkID(id)?.start
     private(set) var rows: [TrueRow] = []
     /// Whether an answer of it was none that a list could be read from.
     private(set) var isSpoiled = false
@@ -22,7 +22,6 @@ final class ShownWalk {
         self.account = account
         self.credential = credential
         self.began = began
-        start = WalkID(id)?.start
     }
 
     var isComplete: Bool { completedAt != nil && !isSpoiled }
