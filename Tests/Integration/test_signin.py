@@ -260,6 +260,46 @@ def test_kill_minus_nine_between_two_tokens_loses_nobody(people):
     assert all(name in listed for name in names)
 
 
+def lose_an_answer(people):
+    """Kills the relay after the provider has exchanged the token and before the relay knows."""
+    people.identity(tokenDelay=5000)
+    asked = people.sandbox.control("GET", "/identity")["tokenRequests"]
+    people.start(write=False, ready=False)
+    wait_until(lambda: people.sandbox.control("GET", "/identity")["tokenRequests"] > asked, 30,
+               "a refresh", step=0.005)
+    people.kill()
+    people.identity(tokenDelay=0)
+
+
+def test_an_answer_that_was_lost_costs_nothing_where_the_provider_takes_a_repeat(people):
+    people.identity(accessSeconds=3, reuseLeeway=60)
+    people.person("ada")
+    assert people.login("ada")[0] == 0
+    for _ in range(3):
+        lose_an_answer(people)
+    people.start(write=False)
+    people.wait_sealed(20)
+    assert people.sandbox.control("GET", "/identity")["sessions"] == 1
+    assert people.told("account.blind") == []
+
+
+def test_an_answer_that_was_lost_with_a_strict_provider_ends_in_blindness_and_no_earlier(people):
+    people.identity(accessSeconds=15)
+    people.person("ada")
+    assert people.login("ada")[0] == 0
+    lose_an_answer(people)
+    people.start(write=False)
+    people.wait_sealed()
+    wait_until(lambda: people.outcomes().get("sign_in_again", 0) > 0, 10, "the refusal")
+    people.wait_sealed(1)
+    assert people.told("account.blind") == [], "the access token still serves"
+    told = wait_until(lambda: people.told("account.blind"), 40, "blindness")[0]["data"]
+    assert told["code"] == "invalid_grant"
+    assert "ada" in people.command("accounts", "list")[1]
+    assert people.login("ada")[0] == 0
+    wait_until(lambda: people.told("account.restored"), 20, "sight again")
+
+
 def test_relay_and_commands_refresh_together_without_using_a_token_twice(people):
     """The provider is strict: a refresh token that comes twice would end the session."""
     people.identity(accessSeconds=2)

@@ -83,7 +83,7 @@ struct Workshop {
         let register = try openRegister()
         let found: RegisteredAccount?
         do throws(JournalFailure) {
-            found = try register.accounts().first { $0.id == id && !$0.isRemoving }
+            found = try register.account(id)
         } catch {
             throw CommandError(error)
         }

@@ -10,11 +10,7 @@ extension AccountRegister {
     /// - Throws: `unusable` when its sealed credential does not open.
     public func account(_ id: AccountID) throws(JournalFailure) -> RegisteredAccount? {
         try run { connection in
-            let version = try connection.database.prepare(
-                "SELECT version FROM accounts WHERE id = ? AND removing = 0"
-            ).first(.text(id.text)) { $0.integer(0) }
-            guard let version else { return nil }
-            return try connection.load(after: version - 1, file.seal).first { $0.id == id }
+            try connection.load(id, file.seal).flatMap { $0.isRemoving ? nil : $0 }
         }
     }
 }

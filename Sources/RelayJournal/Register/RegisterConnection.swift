@@ -23,8 +23,7 @@ struct RegisterConnection {
         version = try database.prepare("SELECT value FROM counters WHERE name = 'register'")
         load = try database.prepare(
             """
-            SELECT id, credential, tag, interval_ms, paused, incarnation, removing, scheme
-            FROM accounts WHERE version > ? ORDER BY id
+            SELECT \(Self.loadedColumns) FROM accounts WHERE version > ? ORDER BY id
             """)
         one = try database.prepare("SELECT \(Self.knownColumns) FROM accounts WHERE id = ?")
         owner = try database.prepare(
@@ -82,19 +81,32 @@ struct RegisterConnection {
 
     /// The accounts that changed after a register version, by id.
     func load(after version: Int64, _ seal: CredentialSeal) throws -> [RegisteredAccount] {
-        try load.all(.integer(version)) { row in
-            let id = try Self.account(row.text(0))
-            let opened = try Self.open(row.blob(1), of: id, seal)
-            let person =
-                row.text(7) == CredentialScheme.person.rawValue
-                ? try PersonCoding.session(of: opened, account: id) : nil
-            return RegisteredAccount(
-                id: id, credential: person.map { $0.accessToken ?? Secret("") } ?? opened,
-                credentialTag: row.blob(2),
-                interval: row.integerOrNil(3).map { .milliseconds($0) }, isPaused: row.flag(4),
-                incarnation: row.integer(5), isRemoving: row.flag(6),
-                person: person.map { PersonTimes(bearer: $0.times(of: id), number: $0.number) })
-        }
+        try load.all(.integer(version)) { try Self.registered($0, seal) }
+    }
+
+    /// One account, also one that is being removed.
+    func load(_ id: AccountID, _ seal: CredentialSeal) throws -> RegisteredAccount? {
+        try database.prepare("SELECT \(Self.loadedColumns) FROM accounts WHERE id = ?")
+            .first(.text(id.text)) { try Self.registered($0, seal) }
+    }
+
+    private static let loadedColumns =
+        "id, credential, tag, interval_ms, paused, incarnation, removing, scheme"
+
+    private static func registered(
+        _ row: Statement.Row, _ seal: CredentialSeal
+    ) throws -> RegisteredAccount {
+        let id = try account(row.text(0))
+        let opened = try open(row.blob(1), of: id, seal)
+        let person =
+            row.text(7) == CredentialScheme.person.rawValue
+            ? try PersonCoding.session(of: opened, account: id) : nil
+        return RegisteredAccount(
+            id: id, credential: person.map { $0.accessToken ?? Secret("") } ?? opened,
+            credentialTag: row.blob(2),
+            interval: row.integerOrNil(3).map { .milliseconds($0) }, isPaused: row.flag(4),
+            incarnation: row.integer(5), isRemoving: row.flag(6),
+            person: person.map { PersonTimes(bearer: $0.times(of: id), number: $0.number) })
     }
 
     /// All rows without their credentials.

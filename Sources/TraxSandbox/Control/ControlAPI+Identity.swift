@@ -16,22 +16,28 @@ extension ControlAPI {
         }
         if request.method == "PUT" {
             let body = try ControlBody(request.body)
-            try body.allow("accessSeconds", "reuseLeeway", "tokenStatus")
+            try body.allow("accessSeconds", "reuseLeeway", "tokenStatus", "tokenDelay")
             let lifetime = try Self.seconds("accessSeconds", body)
             let leeway = try Self.seconds("reuseLeeway", body)
             let status = try body.optionalInteger("tokenStatus")
             guard status.map({ [0, 429].contains($0) || (500...599).contains($0) }) ?? true else {
                 throw SandboxError(.invalid, "\"tokenStatus\" must be 0, 429 or 500 to 599.")
             }
-            guard lifetime != nil || leeway != nil || status != nil else {
+            let delay = try body.optionalInteger("tokenDelay")
+            guard delay.map({ (0...60_000).contains($0) }) ?? true else {
+                throw SandboxError(.invalid, "\"tokenDelay\" must be 0 to 60,000 milliseconds.")
+            }
+            guard lifetime != nil || leeway != nil || status != nil || delay != nil else {
                 throw SandboxError(
                     .invalid,
-                    "\"accessSeconds\", \"reuseLeeway\" or \"tokenStatus\" is needed.")
+                    "\"accessSeconds\", \"reuseLeeway\", \"tokenStatus\" or \"tokenDelay\" is"
+                        + " needed.")
             }
             state.read { state in
                 if let lifetime { state.identity.accessLifetime = lifetime }
                 if let leeway { state.identity.reuseLeeway = leeway }
                 if let status { state.identity.tokenStatus = status }
+                if let delay { state.identity.tokenDelay = .milliseconds(delay) }
             }
         } else if request.method != "GET" {
             return .methodNotAllowed("GET", "PUT")

@@ -27,7 +27,8 @@ enum ControlGuide {
         PUT    /sandbox/linking                      {"attemptSeconds":600,"rowState":true}
 
         GET    /sandbox/identity                     the identity provider: clients, sessions
-        PUT    /sandbox/identity     {"accessSeconds":3600,"reuseLeeway":0,"tokenStatus":503}
+        PUT    /sandbox/identity     {"accessSeconds":3600,"reuseLeeway":0,"tokenStatus":503,
+                                      "tokenDelay":500}  milliseconds that its answers are late
         POST   /sandbox/identity/renew               a new signing key: no access token is good
         PUT    /sandbox/clients/ID                   {"redirectURIs":["http://127.0.0.1/callback"]}
         POST   /sandbox/accounts/ID/tokens           {"client":"trax-relay"}  signs its owner in

@@ -57,6 +57,8 @@ struct Identity: Sendable {
     var reuseLeeway = Duration.zero
     /// What the token endpoint answers everybody; 0: it works.
     var tokenStatus = 0
+    /// How late its answers come, which are made at once.
+    var tokenDelay = Duration.zero
     /// How often it was asked.
     var tokenRequests = 0
     /// Return addresses by client.

@@ -47,7 +47,9 @@ struct IdentitySite {
             if isGet { return loginPage() }
             return request.method == "POST" ? signIn() : .methodNotAllowed("GET", "POST")
         case "/oauth/v2/token":
-            return request.method == "POST" ? try token() : .methodNotAllowed("POST")
+            guard request.method == "POST" else { return .methodNotAllowed("POST") }
+            let delay = state.read { $0.identity.tokenDelay }
+            return delay > .zero ? try token().delayed(by: delay) : try token()
         case "/oauth/v2/revoke":
             return request.method == "POST" ? revoke() : .methodNotAllowed("POST")
         case "/oidc/v1/userinfo":
