@@ -174,7 +174,7 @@ def test_saying_no_and_waiting_in_vain_are_told(people):
 
 
 def test_a_provider_that_is_away_is_never_sign_in_again(people):
-    people.identity(accessSeconds=2)
+    people.identity(accessSeconds=4)
     people.person("ada")
     people.start()
     assert people.login("ada")[0] == 0

@@ -234,12 +234,41 @@ import Threading
         #expect(!said.contains("s3cret"))
     }
 
+    @Test func `a flight that is under way when the desk closes is brought home`() throws {
+        provider.script.withLock { $0.delay = .milliseconds(300) }
+        let desk = desk()
+        desk.ask(for: account, rejected: nil) { _ in }
+        while provider.refreshes == 0 {
+            _ = Lock(0).wait(timeout: .milliseconds(5)) { _ in nil as Bool? }
+        }
+        desk.close(within: .seconds(20))
+        #expect(vault.session(of: account)?.refreshToken == Secret("refresh-1"))
+    }
+
+    @Test func `what could not be put away is tried once more at the end`() throws {
+        vault.state.withLock { $0.refusals = 1 }
+        let desk = desk()
+        _ = try? desk.bearer(for: account)
+        #expect(vault.session(of: account)?.refreshToken == Secret("first"))
+        desk.close(within: .seconds(20))
+        #expect(vault.session(of: account)?.refreshToken == Secret("refresh-1"))
+    }
+
+    @Test func `a client that is set up wrongly keeps no other one waiting`() throws {
+        provider.script.withLock { $0.token = FakeProvider.refusal("invalid_client", status: 401) }
+        let desk = desk()
+        for _ in 0..<3 { _ = try? desk.bearer(for: account) }
+        #expect(provider.refreshes == 3)
+        provider.script.withLock { $0.token = nil }
+        #expect(try desk.bearer(for: account).token == Secret("access-4"))
+    }
+
     @Test func `a desk that closes leaves nobody waiting`() throws {
         provider.script.withLock { $0.delay = .seconds(1) }
         let desk = desk()
         let ended = Lock(false)
         desk.ask(for: account, rejected: nil) { _ in ended.signal { $0 = true } }
-        desk.close()
+        desk.close(within: .seconds(1))
         #expect(ended.wait(timeout: .seconds(10)) { $0 ? true : nil } == true)
         let failure = try #require(throws: BearerFailure.self) {
             try desk.bearer(for: account, rejected: Secret("x"))

@@ -158,8 +158,10 @@ final class RunningRelay: Sendable {
     /// - Returns: whether everything was delivered.
     @discardableResult
     func stop(within limit: Duration) -> Bool {
+        let began = ContinuousClock.now
         let isDelivered = relay.stop(within: limit)
-        close()
+        let left = limit - began.duration(to: .now)
+        close(flights: max(.seconds(1), left))
         return isDelivered
     }
 
@@ -176,12 +178,14 @@ final class RunningRelay: Sendable {
     }
 
     /// Closes what is not the relay's own: HTTP, journal, embedded broker.
-    func close() {
+    ///
+    /// - Parameter flights: how long tokens that are being refreshed may take.
+    func close(flights: Duration = .seconds(3)) {
         server.withLock { server in
             defer { server = nil }
             return server
         }?.stop()
-        desk.close()
+        desk.close(within: flights)
         do throws(JournalFailure) {
             try journal.close()
         } catch {

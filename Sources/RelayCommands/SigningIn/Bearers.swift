@@ -46,7 +46,7 @@ extension Workshop {
         of account: AccountID, rejected: Secret? = nil
     ) throws(CommandError) -> Secret {
         let desk = try tokenDesk()
-        defer { desk.close() }
+        defer { desk.close(within: .seconds(1)) }
         do throws(BearerFailure) {
             return try desk.bearer(for: account, rejected: rejected).token
         } catch {

@@ -105,7 +105,7 @@ enum WhoAmICommand {
         of account: AccountID, _ register: AccountRegister, _ workshop: Workshop
     ) throws(CommandError) -> SignedIn.Profile? {
         let desk = try workshop.tokenDesk()
-        defer { desk.close() }
+        defer { desk.close(within: .seconds(1)) }
         let bearer: Bearer
         do throws(BearerFailure) {
             bearer = try desk.bearer(for: account)

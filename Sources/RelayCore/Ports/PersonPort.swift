@@ -40,7 +40,7 @@ public struct PersonSession: Sendable {
     /// A walk does not begin with a token that is over within a twentieth of its life, or this.
     public static let longestRest = Duration.seconds(5)
     /// Nor, unless it lives hardly longer, within this: providers count in whole seconds.
-    public static let shortestRest = Duration.seconds(1)
+    public static let shortestRest = Duration.milliseconds(1500)
 
     /// When to refresh, and until when to use the access token.
     ///

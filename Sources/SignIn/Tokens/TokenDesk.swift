@@ -65,7 +65,7 @@ public final class TokenDesk: BearerSource {
         self.note = note
     }
 
-    deinit { close() }
+    deinit { close(within: .zero) }
 
     /// How often what came of asking.
     public var outcomes: [String: Int] { state.withLock { $0.outcomes } }
@@ -115,13 +115,34 @@ public final class TokenDesk: BearerSource {
     }
 
     /// Ends the threads; whoever still waits is told to come later.
-    public func close() {
+    ///
+    /// - Parameter limit: how long flights under way may take: what a provider has exchanged and
+    ///   nobody has written down may be lost.
+    public func close(within limit: Duration) {
         let waiting = state.signal { state in
             state.isClosing = true
             defer { state.flights = [:] }
             return state.flights.values.flatMap(\.self)
         }
         for waiter in waiting { waiter.answer(.failure(.busy)) }
+        let deadline = ContinuousClock.now + limit
+        for thread in threads.withLock({ $0 }) {
+            thread.join(timeout: ContinuousClock.now.duration(to: deadline))
+        }
+        saveWhatIsLeft()
+    }
+
+    /// The last attempt at what the vault did not take.
+    private func saveWhatIsLeft() {
+        for (account, unsaved) in state.withLock({ $0.unsaved }) {
+            do throws(JournalFailure) {
+                _ = try vault.replace(
+                    unsaved.session, of: account, tried: unsaved.tried, holder: holder)
+                state.withLock { $0.unsaved[account] = nil }
+            } catch {
+                note("the new token of account \(account) could not be kept: \(error.reason)")
+            }
+        }
     }
 
     private func startThreads() {

@@ -74,26 +74,29 @@ struct TokenFlight {
     }
 
     private func refresh(_ before: PersonSession) throws -> (Bearer, outcome: String) {
-        let issuer = before.issuer
+        guard !desk.state.withLock({ $0.isClosing }) else {
+            throw SignInError(.unavailable, code: "closing", reason: "the process ends")
+        }
+        let party = ProviderTroubles.Party(before)
         let asked = WallClock.now()
-        if let error = desk.state.withLock({ $0.trouble.reason(issuer, now: asked) }) {
+        if let error = desk.state.withLock({ $0.trouble.reason(party, now: asked) }) {
             throw error
         }
         let answer: TokenAnswer
         do throws(SignInError) {
-            let provider = try shelf.provider(issuer, desk)
+            let provider = try shelf.provider(before.issuer, desk)
             answer = try provider.refresh(before.refreshToken, client: before.clientID)
         } catch {
             if error.kind == .signInAgain {
                 // An answer, if not the one that was hoped for.
-                if let news = desk.state.withLock({ $0.trouble.clear(issuer) }) { desk.note(news) }
+                if let news = desk.state.withLock({ $0.trouble.clear(party) }) { desk.note(news) }
                 return try again(before, error)
             }
-            let news = desk.state.withLock { $0.trouble.note(issuer, error, now: asked) }
+            let news = desk.state.withLock { $0.trouble.note(party, error, now: asked) }
             if let news { desk.note(news) }
             throw error
         }
-        if let news = desk.state.withLock({ $0.trouble.clear(issuer) }) { desk.note(news) }
+        if let news = desk.state.withLock({ $0.trouble.clear(party) }) { desk.note(news) }
         return try keep(
             TokenDesk.Unsaved(
                 session: try before.refreshed(by: answer, asked: asked),
