@@ -256,6 +256,20 @@ class Admin:
         self._admin.close()
 
 
+def no_transaction_in(brokers, *topics):
+    """Whether none is open or still being ended there: a committed reader sees to the very end."""
+    ends = []
+    for isolation in ("read_committed", "read_uncommitted"):
+        consumer = KafkaConsumer(bootstrap_servers=brokers, isolation_level=isolation)
+        try:
+            places = [TopicPartition(topic, partition) for topic in topics
+                      for partition in consumer.partitions_for_topic(topic) or ()]
+            ends.append(consumer.end_offsets(places))
+        finally:
+            consumer.close()
+    return ends[0] == ends[1]
+
+
 def produce(brokers, topic, records):
     """Writes (key, value) pairs: what another program might have left in a topic."""
     producer = KafkaProducer(bootstrap_servers=brokers.split(","))

@@ -28,6 +28,8 @@ final class HoldChecks {
         var events: [ConnectionEvent]
         /// Whether all rows were judged anew under other rules.
         var isRejudged: Bool
+        /// Whether an operator's order ended the hold with it.
+        var isOrdered: Bool
     }
 
     private unowned let checks: Checks
@@ -59,7 +61,8 @@ final class HoldChecks {
         }
         let commit = Commit(
             account: account, before: known, after: after, events: events,
-            isRejudged: known.head.rulesDigest != after?.head.rulesDigest)
+            isRejudged: known.head.rulesDigest != after?.head.rulesDigest,
+            isOrdered: isOrdered(known.head.hold, batch))
         checkStill(commit, batch)
         checkPairs(commit)
         checkOrder(commit)
@@ -188,6 +191,8 @@ final class HoldChecks {
         let event = commit.events.last { $0.subject == id && $0.hasWalk }
         switch event?.type {
         case nil: open[commit.account]?.silent += 1
+        // Under changed rules what is released may be no failure any more.
+        case .statusChanged? where commit.isOrdered: open[commit.account]?.silent += 1
         case .failing?, .unlinked?:
             if event?.kind == .resync {
                 open[commit.account]?.discarded += 1

@@ -102,10 +102,10 @@ final class JournalChecks {
         for (new, entry) in zip(batch.entries, entries) {
             if let event = new.event {
                 take(event)
-                if event.isResyncedByTopic, let belief = world.disk.beliefs[event.account] {
+                if event.isResyncedByTopic {
                     // It came to the register after the journal began anew.
                     let records = rememberedBefore[event.account] ?? []
-                    resync(event.account, records, from: belief.head.lastSealed)
+                    resync(event.account, records)
                 }
                 checks.leaves(entry.body ?? [], "event \(event.id)")
             }

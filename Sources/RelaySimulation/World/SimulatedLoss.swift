@@ -133,7 +133,7 @@ extension JournalChecks {
                 continue
             }
             take(first)
-            resync(account, records, from: disk.beliefs[account]?.head.lastSealed)
+            resync(account, records)
             for entry in mine.dropFirst() {
                 if let event = entry.event { take(event) }
                 if let state = entry.state { take(state, event: entry.event) }
@@ -151,8 +151,10 @@ extension JournalChecks {
     }
 
     /// An account begins anew with rows that a state topic holds.
-    func resync(_ account: AccountID, _ records: [StateRecord], from: WalkID?) {
-        told[account]?.renewedFrom = from?.start
+    func resync(_ account: AccountID, _ records: [StateRecord]) {
+        // Windows begin before the oldest walk that may be behind a record.
+        told[account]?.renewedFrom = records.map(\.observedAt).min()?.adding(
+            .zero - world.scenario.rules.walkTimeout)
         for record in records {
             told[account]?.take(record.connection.id.text, record.connection)
             told[account]?.standings[record.connection.id.text] = record.standing
