@@ -86,6 +86,23 @@ def test_released_all_is_published_with_the_window_of_its_first_sight(start):
     assert relay.command("holds", "release", held["hold"])[0] == 1
 
 
+def test_with_no_relay_running_the_first_order_stands_and_is_shown(start):
+    relay, account = start(12)
+    account.replace({})
+    hold = wait_told(relay, "big", "account.held")[0].data["hold"]
+    relay.stop()
+    code, out, _ = relay.command("holds", "release", hold)
+    assert code == 0 and "no relay runs" in out
+    code, out, err = relay.command("holds", "discard", hold)
+    assert code == 1 and not out and "ordered to be released already" in err, out + err
+    assert [each["ordered"] for each in holds(relay)] == ["release"]
+    assert "ordered    release" in relay.command("holds", "show", hold)[1]
+    relay.start()
+    told = wait_told(relay, "big", "account.held", "account.released",
+                     *["connection.unlinked"] * 12)
+    assert {each.data["kind"] for each in told} == {"change"}
+
+
 def test_discarded_over_http_all_is_believed_as_resync(start):
     relay, account = start(12)
     for number in range(10):

@@ -99,6 +99,8 @@ def test_a_journal_deleted_again_and_again(make_relay, trax, how):
         relay.start()
         found = resynced(relay, accounts, turn + 1)
         assert {each[-1][1] for each in found.values()} == {"loss"}
+        begun = relay.log.split("the journal has begun anew")[-1]
+        assert " runs pipeline=" in begun, "after it the relay says again that it runs"
     settle(relay, accounts, chaos)
 
 
