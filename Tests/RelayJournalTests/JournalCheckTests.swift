@@ -126,6 +126,18 @@ struct JournalCheckTests {
         #expect(check.facts.contains("checksums: 0"))
     }
 
+    @Test func `A journal of every older version is looked over as it is`() throws {
+        for count in 3..<Schema.current.migrations.count {
+            let folder = try Folder()
+            let older = Schema(migrations: Array(Schema.current.migrations.prefix(count)))
+            _ = try JournalFile(
+                path: folder.journal, keyFile: folder.key, access: .create, lock: nil,
+                schema: older)
+            let check = try JournalCheck.run(path: folder.journal, keyFile: folder.key)
+            #expect(check.findings == [], "version \(count)")
+        }
+    }
+
     @Test func `Copies that SQLite makes are journals`() throws {
         let shelf = try Shelf()
         try shelf.execute("VACUUM INTO '\(shelf.folder.path)/copy.db'")

@@ -20,6 +20,8 @@ public struct JournalCheck {
 
     private let database: Database
     private let path: String
+    /// Whether it has the tables and columns of this relay's journals.
+    private var isCurrent = false
 
     /// Looks at a journal.
     ///
@@ -86,7 +88,8 @@ public struct JournalCheck {
         }
         guard version > 0 else { return false }
         facts.append("journal version \(version)")
-        if version < Schema.current.version {
+        isCurrent = version == Schema.current.version
+        if !isCurrent {
             facts.append("the next `run` brings it to version \(Schema.current.version)")
         }
         return true
@@ -192,6 +195,7 @@ public struct JournalCheck {
 
     /// A bit that flipped in a text leaves it a text.
     private mutating func lookAtChecksums() {
+        guard isCurrent else { return facts.append("checksums: none in this version") }
         var checked = 0
         for (table, columns, name) in [
             ("entries", Checksum.entryColumns, "entry"), ("heads", "account, head", "belief of"),
