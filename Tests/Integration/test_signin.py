@@ -162,6 +162,39 @@ def test_signing_out_ends_the_session_and_signing_in_takes_the_account_up_again(
     wait_until(lambda: people.told("account.removed"), 10, "the removal")
 
 
+def test_signing_out_works_though_the_provider_has_another_signing_key_by_now(people):
+    people.person("ada")
+    assert people.login("ada")[0] == 0
+    people.sandbox.control("POST", "/identity/renew")
+    code, out, err = people.command("logout")
+    assert code == 0 and "signed out" in out, err
+    code, _, err = people.command("poll", "ada")
+    assert code == 1 and "login --account ada" in err
+
+
+def test_a_login_takes_no_account_that_only_has_the_persons_name(people):
+    key = people.sandbox.control("POST", "/accounts", {"account": "other"})["apiKey"]
+    people.person("ada")
+    people.secrets.add(key)
+    assert people.command("accounts", "add", "ada", text=key)[0] == 0
+    sessions = people.sandbox.control("GET", "/identity")["sessions"]
+    code, _, err = people.login("ada")
+    assert code == 64 and "--account" in err
+    assert "person" not in people.command("accounts", "list")[1]
+    assert people.sandbox.control("GET", "/identity")["sessions"] == sessions, "nobody keeps it"
+    code, _, err = people.login("ada", "--account", "streamer")
+    assert code == 0, err
+
+
+def test_check_asks_the_provider(people):
+    code, out, err = people.command("check", people.pipeline, pipeline=False)
+    assert "sign-in: " in out, err
+    people.config["source"]["signIn"]["issuer"] = "http://127.0.0.1:1"
+    people.write()
+    code, out, err = people.command("check", people.pipeline, pipeline=False)
+    assert code == 69 and f"{people.pipeline}:" in err and "sign-in: " in err
+
+
 def test_saying_no_and_waiting_in_vain_are_told(people):
     people.person("ada")
     code, _, err = people.login("ada", decision="deny")
@@ -240,8 +273,8 @@ def test_the_accounts_file_does_not_undo_what_was_refreshed(people):
 
 
 def test_kill_minus_nine_between_two_tokens_loses_nobody(people):
-    """With a provider that takes a repeat: answers that were lost on their way are given again."""
-    people.identity(accessSeconds=1, reuseLeeway=60)
+    """The relay names each exchange, so that an answer that was lost is given once more."""
+    people.identity(accessSeconds=1)
     names = [f"p{number}" for number in range(6)]
     for name in names:
         people.person(name)
@@ -271,8 +304,9 @@ def lose_an_answer(people):
     people.identity(tokenDelay=0)
 
 
-def test_an_answer_that_was_lost_costs_nothing_where_the_provider_takes_a_repeat(people):
-    people.identity(accessSeconds=3, reuseLeeway=60)
+@pytest.mark.parametrize("manner", [{}, {"takesRepeats": False, "reuseLeeway": 60}])
+def test_an_answer_that_was_lost_costs_nothing_where_the_provider_takes_a_repeat(people, manner):
+    people.identity(accessSeconds=3, **manner)
     people.person("ada")
     assert people.login("ada")[0] == 0
     for _ in range(3):
@@ -284,7 +318,7 @@ def test_an_answer_that_was_lost_costs_nothing_where_the_provider_takes_a_repeat
 
 
 def test_an_answer_that_was_lost_with_a_strict_provider_ends_in_blindness_and_no_earlier(people):
-    people.identity(accessSeconds=15)
+    people.identity(accessSeconds=15, takesRepeats=False)
     people.person("ada")
     assert people.login("ada")[0] == 0
     lose_an_answer(people)

@@ -195,6 +195,45 @@ import Testing
         #expect(try book.lease(id, holder: "relay-1", for: .seconds(30)))
     }
 
+    @Test func `the key is not rotated while a token is refreshed, nor the other way round`() throws
+    {
+        let id = try account("a")
+        try register.signIn(session("r1", subject: "p"), as: id)
+        #expect(try book.lease(id, holder: "command-1", for: .seconds(30)))
+        let busy = try #require(throws: JournalFailure.self) {
+            try KeyRotation.rotate(journal: folder.journal, keyFile: folder.key)
+        }
+        #expect(busy.code == "refreshing")
+        try book.release(id, holder: "command-1")
+        _ = try KeyRotation.rotate(journal: folder.journal, keyFile: folder.key)
+        for call in [
+            { _ = try book.lease(id, holder: "command-1", for: .seconds(30)) },
+            { _ = try book.session(of: id) },
+        ] {
+            let late = try #require(throws: JournalFailure.self) { try call() }
+            #expect(late.code == "key_rotated")
+        }
+    }
+
+    @Test func `a person is known again whatever their tokens' way into the register was`() throws {
+        try register.importFile([try line("r1")])
+        try rotate(to: "r2")
+        let refusal = try #require(throws: RegisterRefusal.self) {
+            try register.signIn(session("r5", subject: "person"), as: try account("b"))
+        }
+        #expect(refusal.kind == .sharedCredential)
+    }
+
+    @Test func `who was paused before signing out stays so after signing in`() throws {
+        let id = try account("a")
+        try register.signIn(session("r1", subject: "p"), as: id)
+        try register.pause(id)
+        try register.signOut(id)
+        try register.signOut(id)
+        try register.signIn(session("r2", subject: "p"), as: id)
+        #expect(try loaded().isPaused)
+    }
+
     @Test func `nothing of a person stands in the files in clear, and a new key seals them anew`()
         throws
     {

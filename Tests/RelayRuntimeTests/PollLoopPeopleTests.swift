@@ -129,6 +129,20 @@ import Threading
         #expect(bench.journal.types("a") == [])
     }
 
+    @Test func `a provider that gives the refused token once more is asked once a walk`() throws {
+        try start(token: "unknown", life: .seconds(3600))
+        for _ in 0..<30 {
+            bench.settle(1)
+            bearers.give("unknown")
+        }
+        bench.turn()
+        let refused = try #require(bench.loop.figures.walks["refused"])
+        #expect(refused > 1)
+        #expect(bearers.asked <= refused)
+        #expect(bench.journal.types("a") == ["account.blind"], "it is the API that refuses it")
+        #expect(bench.inconsistency() == nil)
+    }
+
     @Test func `the same person again walks at once with the new token`() throws {
         try start()
         settle(failing: .signInAgain, "invalid_grant", 30)

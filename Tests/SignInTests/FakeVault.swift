@@ -34,6 +34,8 @@ final class FakeVault: PersonVault {
         }
     }
 
+    func exchangeName(of token: Secret) -> String { "exchange of \(token.reveal())" }
+
     func release(_ account: AccountID, holder: String) {
         state.withLock { state in
             if state.leases[account]?.holder == holder { state.leases[account] = nil }

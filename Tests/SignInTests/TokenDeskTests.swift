@@ -103,6 +103,19 @@ import Threading
         #expect(provider.refreshes == 0)
     }
 
+    @Test func `a provider that gives the refused token once more is asked once`() throws {
+        put(refresh: "first", access: "stored", life: .seconds(3600))
+        provider.script.withLock { script in
+            script.token = HTTPServerReply(
+                status: 200, headers: [("Content-Type", "application/json")],
+                body: Array(
+                    #"{"access_token":"stored","token_type":"Bearer","refresh_token":"r"}"#.utf8))
+        }
+        let bearer = try desk().bearer(for: account, rejected: Secret("stored"))
+        #expect(bearer.token == Secret("stored"), "the API has the last word")
+        #expect(provider.refreshes == 1)
+    }
+
     @Test func `a token that the API did not take is not given again`() throws {
         put(refresh: "first", access: "stored", life: .seconds(3600))
         let bearer = try desk().bearer(for: account, rejected: Secret("stored"))

@@ -20,13 +20,14 @@ final class BrowserSession {
 
     /// Sends a form.
     func post(
-        _ path: String, _ fields: [(String, String)]
+        _ path: String, _ fields: [(String, String)],
+        headers more: [(name: String, value: String)] = []
     ) throws -> Answer {
         let body = fields.map { "\(Self.encode($0.0))=\(Self.encode($0.1))" }.joined(separator: "&")
         let type = (name: "Content-Type", value: "application/x-www-form-urlencoded")
         return try keep(
             client.plain(
-                "POST", local(path), headers: headers("text/html") + [type], body: body))
+                "POST", local(path), headers: headers("text/html") + [type] + more, body: body))
     }
 
     /// Opens a consent screen and signs in where it asks; returns the ticket in its form.

@@ -125,6 +125,26 @@ import TraxSandbox
         #expect(try person.refresh(third).json["error"] == "invalid_grant")
     }
 
+    @Test func `an exchange that is named may be repeated until its successor is used`() throws {
+        let first = try person.redeem(try person.code()).member("refresh_token")
+        let name = "\"0123456789abcdef\""
+        let lost = try person.refresh(first, exchange: name).member("refresh_token")
+        let second = try person.refresh(first, exchange: name).member("refresh_token")
+        #expect(second != lost)
+        let third = try person.refresh(second).member("refresh_token")
+        #expect(try person.refresh(first, exchange: name).json["error"] == "invalid_grant")
+        #expect(try person.refresh(third).json["error"] == "invalid_grant")
+    }
+
+    @Test(arguments: ["\"another-name-of-it\"", "\"short\"", nil])
+    func `a repeat under another name is a thief's`(_ name: String?) throws {
+        let first = try person.redeem(try person.code()).member("refresh_token")
+        let next = try person.refresh(first, exchange: "\"0123456789abcdef\"").member(
+            "refresh_token")
+        #expect(try person.refresh(first, exchange: name).json["error"] == "invalid_grant")
+        #expect(try person.refresh(next).json["error"] == "invalid_grant")
+    }
+
     @Test func `a successor that was lost is good no more`() throws {
         try client.control(.put, "/identity", ["reuseLeeway": 60])
         let first = try person.redeem(try person.code()).member("refresh_token")

@@ -45,8 +45,10 @@ struct SignIn {
     }
 
     /// Asks the token endpoint.
-    func token(_ fields: [(String, String)]) throws -> Answer {
-        try BrowserSession(client).post("/oauth/v2/token", fields)
+    func token(
+        _ fields: [(String, String)], headers: [(name: String, value: String)] = []
+    ) throws -> Answer {
+        try BrowserSession(client).post("/oauth/v2/token", fields, headers: headers)
     }
 
     /// Redeems a code, with fields changed, or taken away by nil.
@@ -59,10 +61,15 @@ struct SignIn {
         return try token(fields.compactMap { name, value in value.map { (name, $0) } })
     }
 
-    func refresh(_ token: String, client id: String? = nil) throws -> Answer {
-        try self.token([
-            ("grant_type", "refresh_token"), ("client_id", id ?? self.id), ("refresh_token", token),
-        ])
+    /// - Parameter exchange: the `Idempotency-Key`.
+    func refresh(
+        _ token: String, client id: String? = nil, exchange: String? = nil
+    ) throws -> Answer {
+        try self.token(
+            [
+                ("grant_type", "refresh_token"), ("client_id", id ?? self.id),
+                ("refresh_token", token),
+            ], headers: exchange.map { [("Idempotency-Key", $0)] } ?? [])
     }
 
     /// The claims of a token, unchecked.

@@ -35,6 +35,7 @@ enum CheckCommand {
         check.listening()
         if !arguments.has("--offline") {
             check.api(accounts)
+            check.signIn()
             check.broker()
         }
         return try check.end()

@@ -14,8 +14,9 @@ enum LoginCommand {
             person has signed in there. Their account is added to the register, or gets its
             new tokens if it is there; a running relay notices within a second.
 
-            Without --account it is the account that this person has already, or one that is
-            called after their e-mail address or their id at the provider.
+            Without --account it is the account that this person has already, or a new one that
+            is called after their e-mail address or their id at the provider; an account of that
+            name that is not theirs is left alone.
 
             The provider and the relay's client there are `source.signIn` in the pipeline.
             Tokens are sealed in the journal and shown nowhere.
@@ -63,6 +64,7 @@ enum LoginCommand {
             sentence = try keep(person, as: wanted, in: register, workshop)
         } catch {
             flow.end(isKept: false)
+            discard(person, workshop, terminal)
             throw error
         }
         flow.end(isKept: true)
@@ -93,21 +95,49 @@ enum LoginCommand {
         return "\(account): \(done): \(who) at \(session.issuer)"
     }
 
+    /// Nobody keeps these tokens: they must not stay good.
+    private static func discard(
+        _ person: SignedInPerson, _ workshop: Workshop, _ terminal: Terminal
+    ) {
+        let left: SignInError?
+        do throws(SignInError) {
+            left = try SignedIn.end(person.session, manners: workshop.manners)
+        } catch {
+            left = error
+        }
+        guard let left else { return }
+        terminal.err(
+            "note: the session may go on at \(person.session.issuer): \(left.reason)\n")
+    }
+
     /// The account that a person is for.
     private static func account(
         for person: SignedInPerson, wanted: AccountID?, in register: AccountRegister
     ) throws(CommandError) -> AccountID {
         if let wanted { return wanted }
+        let known: [AccountID]
         do throws(JournalFailure) {
-            let known = try register.accounts(of: person.session)
-            if let only = known.first, known.count == 1 { return only }
+            known = try register.accounts(of: person.session)
         } catch {
             throw CommandError(error)
+        }
+        if let only = known.first, known.count == 1 { return only }
+        guard known.isEmpty else {
+            let names = known.map(\.text).joined(separator: ", ")
+            throw CommandError(
+                .usage, "this person has several accounts: name one of \(names) with --account.")
         }
         let names = [person.email, person.session.subject].compactMap(\.self)
         guard let id = names.lazy.compactMap({ AccountID($0) }).first else {
             throw CommandError(
                 .usage, "this person's names are no account ids: name one with --account.")
+        }
+        // What people are called at the provider is often theirs to choose.
+        guard try People.summaries(of: id, in: register).isEmpty else {
+            throw CommandError(
+                .usage,
+                "there is an account \(id) already, and it is not known to be this person's."
+                    + " Nothing was changed: name the account with --account.")
         }
         return id
     }

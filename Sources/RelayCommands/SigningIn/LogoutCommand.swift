@@ -62,7 +62,11 @@ enum LogoutCommand {
         _ session: PersonSession, isForced: Bool, _ workshop: Workshop, _ terminal: Terminal
     ) throws(CommandError) {
         do throws(SignInError) {
-            try SignedIn.end(session, manners: workshop.manners)
+            if let left = try SignedIn.end(session, manners: workshop.manners) {
+                terminal.err(
+                    "note: the tokens are revoked, but the person may stay signed in at"
+                        + " \(session.issuer) itself: \(left.reason)\n")
+            }
         } catch {
             guard isForced else {
                 throw CommandError(

@@ -24,6 +24,8 @@ public struct PersonSession: Sendable {
     public var idToken: Secret?
     /// Grows with each sign-in of the account, and not with a refresh.
     public var number: Int64
+    /// Whether the account was paused when the person signed out: it stays so.
+    public var wasPausedBefore = false
 
     /// A session of which only a refresh token is known.
     public init(issuer: Issuer, clientID: String, refreshToken: Secret) {
@@ -73,6 +75,10 @@ public protocol PersonVault: AnyObject, Sendable {
     func lease(
         _ account: AccountID, holder: String, for time: Duration
     ) throws(JournalFailure) -> Bool
+
+    /// A name for giving a refresh token back: the same in all processes and after a restart, and
+    /// not to be guessed by who has the token alone.
+    func exchangeName(of token: Secret) -> String
 
     /// Gives the right back.
     func release(_ account: AccountID, holder: String) throws(JournalFailure)

@@ -41,15 +41,18 @@ extension AccountRegister {
                 former?.issuer == session.issuer && former?.subject != nil
                 && former?.subject == session.subject
             if isSame, let known { tag = known.tag }
-            if let other = try writing.owner(ofTag: tag, except: account) {
+            if let other = try writing.owner(ofTag: tag, except: account)
+                ?? other(than: account, of: session, writing)?.text
+            {
                 throw RegisterRefusal(
                     .sharedCredential,
                     "account \(other) is the same person's: one person stands for one account")
             }
             var session = session
             session.number = (former?.number ?? 0) + 1
-            // Who signed out was paused for it, and by nobody else.
-            let wasOut = former?.refreshToken.isEmpty == true
+            // Who signed out was paused for it, unless it was paused before.
+            let wasOut =
+                former?.refreshToken.isEmpty == true && former?.wasPausedBefore != true
             try write(session, as: account, over: known, tag: tag, resuming: wasOut, writing)
             return known == nil ? .added : isSame ? .renewed : .changed
         }
@@ -95,12 +98,28 @@ extension AccountRegister {
             session.subject = former.subject
             session.name = former.name
             session.number = former.number + 1
+            session.wasPausedBefore =
+                known.isPaused && !former.refreshToken.isEmpty
+                || former.wasPausedBefore
             known.setPaused(true, by: .command)
             let plan = AccountPlan(
                 account: known,
                 box: try file.seal.seal(PersonCoding.text(of: session), for: account), isNew: false)
             try writing.write(plan, key: file.seal.keyNumber)
         }
+    }
+
+    /// Another account whose tokens have turned out to be the same person's.
+    private func other(
+        than account: AccountID, of session: PersonSession, _ writing: RegisterChange
+    ) throws -> AccountID? {
+        guard let subject = session.subject else { return nil }
+        return try writing.people().first { other, box in
+            guard other != account else { return false }
+            let kept = try PersonCoding.session(
+                of: try file.seal.open(box, of: other), account: other)
+            return kept.subject == subject && kept.issuer == session.issuer
+        }?.account
     }
 
     private func formerSession(

@@ -94,8 +94,13 @@ struct CredentialSeal: Sendable {
     private static func open(
         _ known: KnownKey, of journal: String, keyFile path: String
     ) throws -> (CredentialSeal, String?) {
-        let present = try KeyFile.read(path)
-        let file = try present?.id == known.id ? present : KeyFile.successor(of: path, known.id)
+        var present = try KeyFile.read(path)
+        var file = try present?.id == known.id ? present : KeyFile.successor(of: path, known.id)
+        if file == nil, present != nil {
+            // A rotation may have put the new key in its place between the two looks.
+            present = try KeyFile.read(path)
+            file = present?.id == known.id ? present : nil
+        }
         guard let file = file ?? present else {
             throw JournalFailure.unusable(
                 "key_missing",

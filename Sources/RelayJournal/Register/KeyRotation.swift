@@ -10,6 +10,7 @@ internal import SQLite
 /// the draft is forgotten; after, the draft is found to fit and put in its place.
 ///
 /// Never beside a running relay, which holds the key in memory: it asks for the journal's lock.
+/// Nor while a command refreshes a person's tokens, which it could not seal any more.
 public enum KeyRotation {
     /// What was done.
     public struct Outcome: Hashable, Sendable {
@@ -88,6 +89,7 @@ public enum KeyRotation {
             try database.execute("PRAGMA secure_delete = ON; PRAGMA cache_size = -65536")
             let (seal, box) = try file.seal.under(key, number: file.seal.keyNumber + 1)
             let count = try database.transaction {
+                try mustBeAtRest(database)
                 let count = try reseal(database, from: file.seal, to: seal)
                 try database.execute("DELETE FROM keys")
                 try database.prepare("INSERT INTO keys VALUES (?, ?, ?)")
@@ -98,6 +100,23 @@ public enum KeyRotation {
             _ = try database.checkpoint(.truncate)
             return count
         }
+    }
+
+    /// Nobody may hold a right to refresh: what it brings would be sealed with a key that is gone.
+    private static func mustBeAtRest(_ database: Database) throws {
+        let now = WallClock.now()
+        let until = try database.prepare(
+            "SELECT max(until) FROM refreshing WHERE until > ?1 AND until <= ?2"
+        ).first(
+            .integer(now.milliseconds),
+            .integer(now.adding(PersonBook.longestLease).milliseconds)
+        ) { $0.integerOrNil(0) }
+        guard let until = until ?? nil else { return }
+        let seconds = (until - now.milliseconds + 999) / 1000
+        throw JournalFailure(
+            kind: .busy, code: "refreshing",
+            reason: "a command is refreshing a person's tokens. Nothing was changed: try again, in"
+                + " \(seconds) s at the latest")
     }
 
     private static func reseal(

@@ -33,6 +33,8 @@ public final class PersonBook: PersonVault {
         try run { database in
             let now = WallClock.now()
             return try database.transaction {
+                // Before anything is asked of the provider: the answer could not be sealed.
+                try mustHaveKey(database)
                 // `changes` keeps its number where nothing is written: asked for by hand.
                 let isFree = try database.prepare(
                     """
@@ -69,6 +71,9 @@ public final class PersonBook: PersonVault {
         }
     }
 
+    /// A name for giving a refresh token back.
+    public func exchangeName(of token: Secret) -> String { file.seal.exchangeName(of: token) }
+
     /// Gives the right back.
     public func release(_ account: AccountID, holder: String) throws(JournalFailure) {
         try run { database in try release(account, holder, database) }
@@ -84,12 +89,7 @@ public final class PersonBook: PersonVault {
             let seal = file.seal
             let box = try seal.seal(PersonCoding.text(of: session), for: account)
             return try database.transaction {
-                guard try database.integer("SELECT max(number) FROM keys") == seal.keyNumber
-                else {
-                    throw JournalFailure(
-                        kind: .busy, code: "key_rotated",
-                        reason: "the key was rotated while a token was refreshed")
-                }
+                try mustHaveKey(database)
                 try release(account, holder, database)
                 guard let present = try read(account, database), present.refreshToken == tried,
                     present.number == session.number
@@ -108,8 +108,24 @@ public final class PersonBook: PersonVault {
             SELECT credential FROM accounts WHERE id = ? AND scheme = 'person' AND removing = 0
             """
         ).first(.text(account.text)) { $0.blob(0) }
-        return try box.map {
-            try PersonCoding.session(of: try file.seal.open($0, of: account), account: account)
+        guard let box else { return nil }
+        let text: Secret
+        do throws(CryptoError) {
+            text = try file.seal.open(box, of: account)
+        } catch {
+            // Sealed by a key of later than ours it is not damaged.
+            try mustHaveKey(database)
+            throw error
+        }
+        return try PersonCoding.session(of: text, account: account)
+    }
+
+    private func mustHaveKey(_ database: Database) throws {
+        guard try database.integer("SELECT max(number) FROM keys") == file.seal.keyNumber else {
+            throw JournalFailure(
+                kind: .busy, code: "key_rotated",
+                reason: "the journal's key was rotated meanwhile. Nothing was changed: run the"
+                    + " command again")
         }
     }
 

@@ -17,6 +17,7 @@ enum PersonCoding {
         object["name"] = session.name.map { .string($0) }
         object["access"] = session.accessToken.map { .string($0.reveal()) }
         object["identity"] = session.idToken.map { .string($0.reveal()) }
+        object["paused"] = session.wasPausedBefore ? .bool(true) : nil
         return Secret(JSONValue.object(object).serialized())
     }
 
@@ -40,6 +41,7 @@ enum PersonCoding {
         session.accessToken = json["access"]?.stringValue.map { Secret($0) }
         session.idToken = json["identity"]?.stringValue.map { Secret($0) }
         session.number = json["number"]?.integerValue ?? 0
+        session.wasPausedBefore = json["paused"]?.boolValue ?? false
         session.obtainedAt = Timestamp(milliseconds: json["obtained"]?.integerValue ?? 0)
         session.expiresAt = Timestamp(milliseconds: json["expires"]?.integerValue ?? 0)
         return session
@@ -68,6 +70,11 @@ extension CredentialSeal {
     /// The tag of a person, whatever tokens they have.
     func tag(ofSubject subject: String, at issuer: Issuer) -> [UInt8] {
         tag(of: ["person", issuer.text, subject])
+    }
+
+    /// Names the exchange of a refresh token, and tells nothing of it.
+    func exchangeName(of token: Secret) -> String {
+        Hex.encode(tag(of: ["exchange", token.reveal()]))
     }
 
     private func tag(of parts: [String]) -> [UInt8] {

@@ -208,8 +208,9 @@ struct RegisterConnection {
         } catch {
             throw .unusable(
                 "credential_unreadable",
-                "the credential of account \(id) does not open: the journal is damaged there."
-                    + " Remove the account and add it again")
+                "the credential of account \(id) does not open. Where the key was rotated this very"
+                    + " moment, try again; else the journal is damaged there ('trax-relay journal"
+                    + " check' tells): remove the account and add it again")
         }
     }
 
@@ -261,6 +262,8 @@ final class RegisterChange {
     }
 
     func box(of id: AccountID) throws -> [UInt8]? { try connection.box(of: id) }
+
+    func people() throws -> [(account: AccountID, box: [UInt8])] { try connection.people() }
 
     /// Writes what was planned.
     ///

@@ -17,6 +17,8 @@ struct PolledPerson {
     var isAsking = false
     /// Whether the API did not take the token that is there.
     var isRejected = false
+    /// Whether the answer that is awaited was asked for after the API refused the token.
+    var isAskingForAnother = false
     /// While the token serves, no fresh one is asked for before.
     var askAgainAt = Timestamp(milliseconds: 0)
 
@@ -80,12 +82,10 @@ extension PollLoop {
         drop(slot, now: now)
         accounts[slot]?.credential = change.credential
         replacePerson(slot, by: change)
-        if account.isPaused {
-            accounts[slot]?.isRenewed = true
-        } else {
-            schedule.hasten(slot, afresh: true, now: now)
-        }
+        if account.isPaused { accounts[slot]?.isRenewed = true }
+        // Who signs out is paused for it.
         guard !change.isPaused else { return }
+        if !account.isPaused { schedule.hasten(slot, afresh: true, now: now) }
         log.note(.info, "register", "person signed in again", ["account": account.id.text])
     }
 
@@ -99,11 +99,14 @@ extension PollLoop {
         let due = walks[slot]?.awaitsBearer
         switch answer.result {
         case .success(let bearer):
-            guard !person.isRejected || bearer.token != account.credential else {
+            let isOfBefore = person.isRejected && !person.isAskingForAnother
+            guard !isOfBefore || bearer.token != account.credential else {
                 // Asked for before the API refused it.
                 if due != nil { askForBearer(slot) }
                 return
             }
+            // Where the provider gives the refused token once more, the walk goes on with it: it is
+            // for the API to say whether the account is refused.
             accounts[slot]?.credential = bearer.token
             people[slot]?.times = bearer.times
             people[slot]?.isRejected = false
@@ -151,6 +154,7 @@ extension PollLoop {
             return
         }
         people[slot]?.isAsking = true
+        people[slot]?.isAskingForAnother = person.isRejected
         let (id, incarnation, generation) = (account.id, account.incarnation, person.generation)
         let answer: @Sendable (Result<Bearer, BearerFailure>) -> Void = { [weak self] result in
             self?.post(

@@ -11,28 +11,32 @@ public enum SignedIn {
         public var email: String?
     }
 
-    /// Ends a session at its provider: the refresh token is revoked, and the session that the id
-    /// token is of ended.
+    /// Ends a session at its provider: the refresh token is revoked, and then the session ended
+    /// that the id token is of.
     ///
-    /// - Throws: what went wrong first; both are tried.
+    /// - Returns: why the session may go on at the provider though the tokens are good no more; nil
+    ///   where it has ended.
+    /// - Throws: where nothing was ended.
     public static func end(
         _ session: PersonSession, manners: ProviderManners
-    ) throws(SignInError) {
+    ) throws(SignInError) -> SignInError? {
         let provider = try Provider(session.issuer, ProviderDirectory(), manners)
-        var first: SignInError?
+        let isRevoked = try provider.revoke(session.refreshToken, client: session.clientID)
+        guard let identity = session.idToken else { return nil }
         do throws(SignInError) {
-            try provider.revoke(session.refreshToken, client: session.clientID)
+            try provider.endSession(identity, client: session.clientID)
+            return nil
         } catch {
-            first = error
+            guard isRevoked else { throw error }
+            return error
         }
-        do throws(SignInError) {
-            if let identity = session.idToken {
-                try provider.endSession(identity, client: session.clientID)
-            }
-        } catch {
-            first = first ?? error
-        }
-        if let first { throw first }
+    }
+
+    /// Asks a provider what it says of itself, as `check` does; nobody is signed in.
+    ///
+    /// - Throws: where it does not answer, or not as a sign-in needs it.
+    public static func probe(_ issuer: Issuer, manners: ProviderManners) throws(SignInError) {
+        _ = try Provider(issuer, ProviderDirectory(), manners).document()
     }
 
     /// Asks the provider who a person is; nil where it does not tell.

@@ -109,11 +109,17 @@ final class Provider {
     }
 
     /// Gives a refresh token back for tokens (RFC 6749, 6).
-    func refresh(_ token: Secret, client: String) throws(SignInError) -> TokenAnswer {
-        try self.token([
-            ("grant_type", "refresh_token"), ("client_id", client),
-            ("refresh_token", token.reveal()),
-        ])
+    ///
+    /// - Parameter exchange: the same whenever this token is given back, so that a provider can
+    ///   tell a repeat after a lost answer from a thief's (`Idempotency-Key`, an IETF draft).
+    func refresh(
+        _ token: Secret, client: String, exchange: String
+    ) throws(SignInError) -> TokenAnswer {
+        try self.token(
+            [
+                ("grant_type", "refresh_token"), ("client_id", client),
+                ("refresh_token", token.reveal()),
+            ], headers: [("Idempotency-Key", "\"\(exchange)\"")])
     }
 
     /// Checks an id token with the provider's keys, which are asked for anew where one is missing.
@@ -145,9 +151,9 @@ final class Provider {
         return json
     }
 
-    /// Makes a refresh token good no more (RFC 7009).
-    func revoke(_ token: Secret, client: String) throws(SignInError) {
-        guard let address = try document().revocation else { return }
+    /// Makes a refresh token good no more (RFC 7009); false where the provider has no such place.
+    func revoke(_ token: Secret, client: String) throws(SignInError) -> Bool {
+        guard let address = try document().revocation else { return false }
         let response = try post(
             address,
             [
@@ -155,8 +161,10 @@ final class Provider {
                 ("client_id", client),
             ])
         guard (200...299).contains(response.status) else {
-            throw .refusal(status: response.status, body: Self.json(response))
+            throw .refusal(
+                status: response.status, body: Self.json(response), by: "revocation endpoint")
         }
+        return true
     }
 
     /// Ends the session that an id token is of (OpenID Connect RP-Initiated Logout 1.0, 2).
@@ -166,7 +174,7 @@ final class Provider {
             address, [("id_token_hint", identity.reveal()), ("client_id", client)])
         // A page for people, or a redirect to one: both are an end.
         guard (200...399).contains(response.status) else {
-            throw .refusal(status: response.status, body: nil)
+            throw .refusal(status: response.status, body: nil, by: "end of sessions")
         }
     }
 
@@ -177,9 +185,9 @@ final class Provider {
     }
 
     private func token(
-        _ fields: [(name: String, value: String)]
+        _ fields: [(name: String, value: String)], headers: [(String, String)] = []
     ) throws(SignInError) -> TokenAnswer {
-        let response = try post(try document().token, fields)
+        let response = try post(try document().token, fields, headers: headers)
         guard response.status == 200 else {
             var error = SignInError.refusal(status: response.status, body: Self.json(response))
             if error.kind == .unavailable { error.retryAfter = Self.retryAfter(response) }
@@ -210,7 +218,8 @@ final class Provider {
     }
 
     private func post(
-        _ address: String, _ fields: [(name: String, value: String)]
+        _ address: String, _ fields: [(name: String, value: String)],
+        headers: [(String, String)] = []
     ) throws(SignInError) -> HTTPResponse {
         let form = fields.map { "\($0.name)=\(PercentEncoding.encode($0.value))" }
             .joined(separator: "&")
@@ -220,7 +229,7 @@ final class Provider {
                 headers: [
                     ("Content-Type", "application/x-www-form-urlencoded"),
                     ("Accept", "application/json"),
-                ], body: Array(form.utf8), timeout: timeout))
+                ] + headers, body: Array(form.utf8), timeout: timeout))
     }
 
     private func send(_ request: HTTPRequest) throws(SignInError) -> HTTPResponse {

@@ -51,12 +51,16 @@ extension SignInError {
     /// What a token endpoint's refusal means (RFC 6749, 5.2).
     ///
     /// Only `invalid_grant` in an error of the protocol's own form says anything of the person.
-    static func refusal(status: Int, body: JSONValue?) -> SignInError {
+    ///
+    /// - Parameter place: what of the provider answered.
+    static func refusal(
+        status: Int, body: JSONValue?, by place: String = "token endpoint"
+    ) -> SignInError {
         let error = body?["error"]?.stringValue
         guard (400...403).contains(status), let error else {
             return SignInError(
                 .unavailable, code: "http_\(status / 100)xx",
-                reason: "the provider's token endpoint answered HTTP \(status)")
+                reason: "the provider's \(place) answered HTTP \(status)")
         }
         switch error {
         case "invalid_grant":
@@ -72,7 +76,7 @@ extension SignInError {
         default:
             return SignInError(
                 .unavailable, code: "provider_error",
-                reason: "the provider's token endpoint answered HTTP \(status) with an error")
+                reason: "the provider's \(place) answered HTTP \(status) with an error")
         }
     }
 }

@@ -189,11 +189,13 @@ public final class TokenDesk: BearerSource {
             // Who joined late, with a token refused that this flight was content with, goes again.
             let joined = state.flights.removeValue(forKey: account) ?? []
             guard case .success(let bearer) = result, !state.isClosing else { return joined }
-            let again = joined.filter { $0.rejected.map { $0 == bearer.token } ?? false }
+            // One that the flight itself was to replace is what the provider gives: once is enough.
+            let isNews = !rejected.contains(bearer.token)
+            let again = joined.filter { isNews && $0.rejected == bearer.token }
             guard !again.isEmpty else { return joined }
             state.flights[account] = again
             state.queue.append(account)
-            return joined.filter { $0.rejected.map { $0 != bearer.token } ?? true }
+            return joined.filter { $0.rejected != bearer.token }
         }
         for waiter in waiters { waiter.answer(result) }
     }

@@ -85,7 +85,9 @@ struct TokenFlight {
         let answer: TokenAnswer
         do throws(SignInError) {
             let provider = try shelf.provider(before.issuer, desk)
-            answer = try provider.refresh(before.refreshToken, client: before.clientID)
+            answer = try provider.refresh(
+                before.refreshToken, client: before.clientID,
+                exchange: desk.vault.exchangeName(of: before.refreshToken))
         } catch {
             if error.kind == .signInAgain {
                 // An answer, if not the one that was hoped for.

@@ -16,7 +16,8 @@ extension ControlAPI {
         }
         if request.method == "PUT" {
             let body = try ControlBody(request.body)
-            try body.allow("accessSeconds", "reuseLeeway", "tokenStatus", "tokenDelay")
+            try body.allow(
+                "accessSeconds", "reuseLeeway", "tokenStatus", "tokenDelay", "takesRepeats")
             let lifetime = try Self.seconds("accessSeconds", body)
             let leeway = try Self.seconds("reuseLeeway", body)
             let status = try body.optionalInteger("tokenStatus")
@@ -27,15 +28,19 @@ extension ControlAPI {
             guard delay.map({ (0...60_000).contains($0) }) ?? true else {
                 throw SandboxError(.invalid, "\"tokenDelay\" must be 0 to 60,000 milliseconds.")
             }
-            guard lifetime != nil || leeway != nil || status != nil || delay != nil else {
+            let repeats = try body.optionalBool("takesRepeats")
+            guard
+                lifetime != nil || leeway != nil || status != nil || delay != nil || repeats != nil
+            else {
                 throw SandboxError(
                     .invalid,
-                    "\"accessSeconds\", \"reuseLeeway\", \"tokenStatus\" or \"tokenDelay\" is"
-                        + " needed.")
+                    "\"accessSeconds\", \"reuseLeeway\", \"tokenStatus\", \"tokenDelay\" or"
+                        + " \"takesRepeats\" is needed.")
             }
             state.read { state in
                 if let lifetime { state.identity.accessLifetime = lifetime }
                 if let leeway { state.identity.reuseLeeway = leeway }
+                if let repeats { state.identity.takesRepeats = repeats }
                 if let status { state.identity.tokenStatus = status }
                 if let delay { state.identity.tokenDelay = .milliseconds(delay) }
             }
@@ -47,6 +52,7 @@ extension ControlAPI {
                 [
                     "accessSeconds": JSONValue(Int(state.identity.accessLifetime / .seconds(1))),
                     "reuseLeeway": JSONValue(Int(state.identity.reuseLeeway / .seconds(1))),
+                    "takesRepeats": .bool(state.identity.takesRepeats),
                     "tokenStatus": JSONValue(state.identity.tokenStatus),
                     "tokenRequests": JSONValue(state.identity.tokenRequests),
                     "sessions": JSONValue(state.identity.families.count),

@@ -44,8 +44,17 @@ struct Identity: Sendable {
         let session: String
         /// The end of the only good refresh token, hashed.
         var current: [UInt8]
-        /// The end of the one before, and until when it may come once more.
-        var former: (end: [UInt8], until: Duration)?
+        /// The one before.
+        var former: Former?
+    }
+
+    /// A refresh token that was used, while its successor is not.
+    struct Former: Sendable {
+        let end: [UInt8]
+        /// Until when it may come once more, whoever brings it.
+        let until: Duration
+        /// The `Idempotency-Key` that it came with: with the same it may come once more.
+        let key: String?
     }
 
     /// How long an access token is good.
@@ -55,6 +64,9 @@ struct Identity: Sendable {
     ///
     /// Providers allow it for the sake of answers that were lost on their way.
     var reuseLeeway = Duration.zero
+    /// Whether the last used refresh token may come again with the `Idempotency-Key` that it came
+    /// with, while its successor is unused.
+    var takesRepeats = true
     /// What the token endpoint answers everybody; 0: it works.
     var tokenStatus = 0
     /// How late its answers come, which are made at once.
@@ -132,9 +144,13 @@ struct Identity: Sendable {
     }
 
     /// The next refresh token of a family, whose end is `secret`; those before are good no more.
-    mutating func rotate(_ family: String, secret: String, at now: Duration) -> String {
+    ///
+    /// - Parameter key: the `Idempotency-Key` of the request.
+    mutating func rotate(
+        _ family: String, secret: String, key: String? = nil, at now: Duration
+    ) -> String {
         if let used = families[family]?.current, !used.isEmpty {
-            families[family]?.former = (used, now + reuseLeeway)
+            families[family]?.former = Former(end: used, until: now + reuseLeeway, key: key)
         }
         families[family]?.current = SHA256.hash(secret)
         return "\(family).\(secret)"
@@ -142,16 +158,18 @@ struct Identity: Sendable {
 
     /// The family of a refresh token; one that was good before ends the whole family.
     ///
-    /// Within the leeway the last one that was used is as good as its successor, which it makes
-    /// good no more.
+    /// The last one that was used is as good as its successor, which it makes good no more, within
+    /// the leeway or with the same `Idempotency-Key`: the answer was lost on its way.
     mutating func family(
-        of token: String, client: String, at now: Duration
+        of token: String, client: String, key: String? = nil, at now: Duration
     ) throws(IdentityFailure) -> (name: String, family: Family) {
         let parts = token.split(separator: ".", omittingEmptySubsequences: false)
         guard parts.count == 2, let family = families[String(parts[0])], family.client == client
         else { throw .badGrant }
         let end = SHA256.hash(String(parts[1]))
-        if let former = family.former, now < former.until, ConstantTime.equal(end, former.end) {
+        if let former = family.former, ConstantTime.equal(end, former.end),
+            now < former.until || (takesRepeats && key != nil && key == former.key)
+        {
             families[String(parts[0])]?.current = former.end
             return (String(parts[0]), family)
         }

@@ -124,6 +124,11 @@ struct IdentitySite {
         }
     }
 
+    /// What names the exchange, where the client says so; at least as long as cannot be guessed.
+    private var idempotencyKey: String? {
+        request.header("Idempotency-Key").flatMap { (18...258).contains($0.utf8.count) ? $0 : nil }
+    }
+
     private func grant(
         _ form: [String: String], _ client: String
     ) throws(IdentityFailure) -> (Identity.Family, refresh: String?) {
@@ -149,11 +154,12 @@ struct IdentitySite {
             guard let old = form["refresh_token"] else {
                 throw IdentityFailure("invalid_request", "refresh_token is needed.")
             }
+            let key = idempotencyKey
             return try state.exchange { (state) throws(IdentityFailure) in
                 let (name, family) = try state.identity.family(
-                    of: old, client: client, at: now)
+                    of: old, client: client, key: key, at: now)
                 guard state.accounts[family.account] != nil else { throw .badGrant }
-                return (family, state.identity.rotate(name, secret: secret, at: now))
+                return (family, state.identity.rotate(name, secret: secret, key: key, at: now))
             }
         default:
             throw IdentityFailure(
