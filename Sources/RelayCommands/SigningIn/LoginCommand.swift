@@ -14,9 +14,9 @@ enum LoginCommand {
             person has signed in there. Their account is added to the register, or gets its
             new tokens if it is there; a running relay notices within a second.
 
-            Without --account it is the account that this person has already, or a new one that
-            is called after their e-mail address or their id at the provider; an account of that
-            name that is not theirs is left alone.
+            Without --account it is the account that this person has already, or a new
+            one that is called after their e-mail address or their id at the provider; an
+            account of that name that is not theirs is left alone.
 
             The provider and the relay's client there are `source.signIn` in the pipeline.
             Tokens are sealed in the journal and shown nowhere.
