@@ -113,7 +113,7 @@ final class Conversation {
             if let announced = wire.header("Content-Length"),
                 let size = Int(announced), size > house.limits.body
             {
-                return answer(Self.tooLarge, wire)
+                return answer(Self.tooLarge(), wire)
             }
             return .YES
         case .receiving:
@@ -124,7 +124,7 @@ final class Conversation {
             body = []
             return answer(house.handler(request), wire)
         case .discarding:
-            return answer(Self.tooLarge, wire)
+            return answer(Self.tooLarge(), wire)
         case .waiting(let pending):
             return answer(pending.take(), wire)
         case .answered:
@@ -132,7 +132,16 @@ final class Conversation {
         }
     }
 
-    private static let tooLarge = HTTPServerReply.text("The body is too large.\n", status: 413)
+    /// The envelope that all who serve with this have for their errors.
+    private static func tooLarge() -> HTTPServerReply {
+        var random = SystemRandomNumberGenerator()
+        let id = "req_" + String(random.next(), radix: 16)
+        return HTTPServerReply(
+            status: 413, headers: [("Content-Type", "application/json"), ("X-Request-Id", id)],
+            body: Array(
+                (#"{"error":{"code":"too_large","message":"The body is too large.","#
+                    + #""requestId":"\#(id)"}}"# + "\n").utf8))
+    }
 
     private func answer(_ reply: HTTPServerReply, _ wire: Wire) -> MHD_Result {
         if reply.delay > .zero { return delay(reply, wire) }

@@ -26,7 +26,7 @@ public struct JSONObject: Sendable {
     /// Above this many members a set finds duplicates faster than comparing each with each.
     private static let pairwiseLimit = 16
 
-    private static func hasDuplicates(_ members: [Member]) -> Bool {
+    static func hasDuplicates(_ members: [Member]) -> Bool {
         if members.count > pairwiseLimit {
             var seen = Set<ByteKey>(minimumCapacity: members.count)
             return !members.allSatisfy { seen.insert(ByteKey($0.key)).inserted }

@@ -39,6 +39,16 @@ extension JSONValue {
         }
     }
 
+    /// Parses one JSON document in which no object names a member twice.
+    ///
+    /// For requests that do something: two readers of a repeated member may each believe another
+    /// value. Slower than `init(parsing:)`, so for small documents (RFC 8259, section 4).
+    ///
+    /// - Throws: as `init(parsing:)`, and `malformed` where a member is repeated.
+    public init(parsingWithoutRepeats bytes: [UInt8]) throws(JSONError) {
+        self = try Self.strict(bytes, refusesRepeats: true)
+    }
+
     /// simdjson's answer; nil where it refuses, rightly or not.
     private static func fast(_ bytes: UnsafeRawBufferPointer) -> JSONValue? {
         unsafe SimdDocument.withParsed(bytes) { document in
@@ -48,11 +58,14 @@ extension JSONValue {
     }
 
     /// The answer of the slow reader, which knows every legal document and names every mistake.
-    private static func strict(_ bytes: [UInt8]) throws(JSONError) -> JSONValue {
+    private static func strict(
+        _ bytes: [UInt8], refusesRepeats: Bool = false
+    ) throws(JSONError) -> JSONValue {
         guard bytes.count <= sizeLimit else {
             throw JSONError(.tooLarge, at: nil, "more than \(sizeLimit) bytes")
         }
         var reader = StrictReader(bytes, depthLimit: depthLimit)
+        reader.refusesRepeats = refusesRepeats
         return try reader.document()
     }
 }

@@ -9,6 +9,8 @@ struct StrictReader {
     private let bytes: [UInt8]
     private let depthLimit: Int
     private(set) var place = 0
+    /// Whether an object may not name a member twice.
+    var refusesRepeats = false
 
     init(_ bytes: [UInt8], depthLimit: Int) {
         self.bytes = bytes
@@ -59,7 +61,12 @@ struct StrictReader {
             skipSpace()
             members.append(JSONObject.Member(key: key, value: try value(depth: depth)))
             skipSpace()
-            if take(UInt8(ascii: "}")) { return JSONObject(folding: members) }
+            if take(UInt8(ascii: "}")) {
+                guard !refusesRepeats || !JSONObject.hasDuplicates(members) else {
+                    throw JSONError(.malformed, at: place, "a member is named twice")
+                }
+                return JSONObject(folding: members)
+            }
             guard take(UInt8(ascii: ",")) else { throw wrong("a comma or brace is missing") }
         }
     }

@@ -15,9 +15,9 @@ extension LinkAsk {
     init(_ request: HTTPServerRequest) throws(LinkAskFailure) {
         let object: JSONObject?
         do throws(JSONError) {
-            object = try JSONValue(parsing: request.body).objectValue
+            object = try JSONValue(parsingWithoutRepeats: request.body).objectValue
         } catch {
-            throw .invalid("The body is no JSON.")
+            throw .invalid("The body is no JSON, or names a member twice.")
         }
         guard let object else { throw .invalid("The body must be a JSON object.") }
         for key in object.keys where !Self.members.contains(key) {

@@ -81,9 +81,10 @@ public protocol LinkOffice: AnyObject, Sendable {
 
 /// `/api/links`: asks for links, and tells how those asked for stand.
 ///
-/// Each answer has a thread of its own, at most ``LinkPages/limit`` at once. Threads: any.
+/// Each answer has a thread of its own: at most ``LinkPages/limit`` at once that ask the API, and
+/// as many that only look. Threads: any.
 public final class LinkPages: Sendable {
-    /// The most answers that are being made at once; more are told to come again.
+    /// The most answers of a kind that are being made at once; more are told to come again.
     static let limit = 8
     /// The most watches in one answer.
     static let pageLimit = 200
@@ -93,7 +94,10 @@ public final class LinkPages: Sendable {
     private let office: any LinkOffice
     private let desk: any LinkDesk
     private let opened: @Sendable () -> Void
-    private let working = Lock(0)
+    /// Answers that wait for the API, which may take its time.
+    private let asking = Lock(0)
+    /// Answers that the journal alone is read for.
+    private let telling = Lock(0)
 
     /// The pages over an office and a journal's watches.
     ///
@@ -112,12 +116,14 @@ public final class LinkPages: Sendable {
         let isAsking = request.method == "POST" && words.isEmpty
         guard isAsking || request.method == "GET" else {
             return words.isEmpty
-                ? .methodNotAllowed("GET", "HEAD", "POST") : .methodNotAllowed("GET", "HEAD")
+                ? .notAllowed(request, "GET", "HEAD", "POST")
+                : .notAllowed(request, "GET", "HEAD")
         }
         guard request.body.count <= Self.bodyLimit else {
             return .failure(request, 413, "too_large", "The body may have 16 KiB.")
         }
-        let mayWork = working.withLock { working in
+        let places = isAsking ? asking : telling
+        let mayWork = places.withLock { working in
             guard working < Self.limit else { return false }
             working += 1
             return true
@@ -131,7 +137,7 @@ public final class LinkPages: Sendable {
         let pending = PendingReply()
         _ = OSThread(name: "links") { [self] in
             pending.send(isAsking ? ask(request) : tell(request, id: words.first))
-            working.withLock { $0 -= 1 }
+            places.withLock { $0 -= 1 }
         }
         return .later(pending)
     }

@@ -72,9 +72,11 @@ import Threading
             return .text("\(request.body.count)")
         }
         let big = String(repeating: "x", count: 101)
-        #expect(
-            RawClient.ask(server.port, "POST / HTTP/1.1\r\nContent-Length: 101", body: big)
-                .hasPrefix("HTTP/1.1 413 "))
+        let refused = RawClient.ask(
+            server.port, "POST / HTTP/1.1\r\nContent-Length: 101", body: big)
+        #expect(refused.hasPrefix("HTTP/1.1 413 "))
+        #expect(refused.contains(#"{"error":{"code":"too_large","message":"#))
+        #expect(refused.contains(#""requestId":"req_"#))
         #expect(
             RawClient.ask(
                 server.port, "POST / HTTP/1.1\r\nTransfer-Encoding: chunked",

@@ -159,6 +159,58 @@ def test_a_link_is_reported_by_the_list_and_its_event_names_the_attempt(make, ap
     assert "attempt" not in event["data"]
 
 
+def test_a_link_right_after_the_account_was_added_has_its_event(make, api, sandbox):
+    relay = make(Account(api, "a")).start()
+    wait_until(lambda: relay.metrics()["trax_relay_first_round_left_accounts"][""] == 0)
+    new = Account(api, "new")
+    code, _, err = relay.command("accounts", "add", "new", text=new.key + "\n")
+    assert code == 0, err
+    link = Link(relay, "kick", "-a", "new", "--wait", "30s")
+    made = decide(sandbox, link.state)["connected"]
+    assert link.end() == 0, link.err
+    assert "no relay has read" not in link.err
+    event = wait_until(lambda: events(relay, subject=made))[0]
+    assert event["type"].endswith(".linked") and event["data"]["attempt"] == link.attempt
+
+
+@pytest.mark.parametrize("row_state", [False, True])
+def test_a_command_that_gave_up_is_not_in_the_way_of_the_next(make, api, sandbox, row_state):
+    sandbox.control("PUT", "/linking", {"rowState": row_state})
+    relay = make(Account(api, "a")).start()
+    denied = Link(relay, "kick", "-a", "a", "--wait", "1s")
+    decide(sandbox, denied.state, "deny")
+    assert denied.end() == 1 and "nothing watches for it any more" in denied.err
+    for number in (signal.SIGTERM, signal.SIGINT):
+        ended = Link(relay, "kick", "-a", "a", "--wait", "30s")
+        ended.process.send_signal(number)
+        assert ended.end() == 128 + number
+    rows = json.loads(relay.http("/api/links")[1])["data"]
+    assert [row["outcome"] for row in rows] == ["abandoned"] * 3
+    if row_state:
+        # Denied is spent; an attempt that was only left alone is not.
+        late = decide(sandbox, ended.state, person="late")["connected"]
+        event = wait_until(lambda: events(relay, subject=late))[0]
+        assert "attempt" not in event["data"]
+    again = Link(relay, "kick", "-a", "a", "--wait", "30s")
+    made = decide(sandbox, again.state, person="other")["connected"]
+    assert again.end() == 0, again.err
+    event = wait_until(lambda: events(relay, subject=made))[0]
+    assert event["data"]["attempt"] == again.attempt
+    rule = "the row's own state" if row_state else "the one attempt that was open"
+    assert rule in relay.command("explain", event["id"])[1]
+
+
+def test_an_account_that_is_removed_ends_the_command(make, api, sandbox):
+    relay = make(Account(api, "a"), Account(api, "b")).start()
+    wait_until(lambda: relay.metrics()["trax_relay_first_round_left_accounts"][""] == 0)
+    new = Account(api, "new")
+    assert relay.command("accounts", "add", "new", text=new.key + "\n")[0] == 0
+    link = Link(relay, "kick", "-a", "new", "--wait", "5m")
+    assert relay.command("accounts", "remove", "new")[0] == 0
+    assert link.end() == 1
+    assert "new was removed from the register" in link.err
+
+
 def test_a_link_that_is_denied_is_abandoned(make, api, sandbox):
     relay = make(Account(api, "a")).start()
     link = Link(relay, "kick", "-a", "a", "--wait", "3s")

@@ -126,4 +126,17 @@ import Testing
         #expect(value.arrayValue?[199_999].text == rows[199_999])
         #expect(try parse("[1]") == [1])
     }
+
+    @Test func `a member named twice is refused where that is wished, at any depth`() throws {
+        for text in [#"{"a":1,"a":1}"#, #"[{"b":{"a":1,"c":2,"\u0061":3}}]"#] {
+            #expect(throws: JSONError.self) {
+                try JSONValue(parsingWithoutRepeats: Array(text.utf8))
+            }
+            _ = try JSONValue(parsing: Array(text.utf8))
+        }
+        let fine = #"{"a":{"a":1},"b":[{"a":1},{"a":2}]}"#
+        #expect(
+            try JSONValue(parsingWithoutRepeats: Array(fine.utf8))
+                == JSONValue(parsing: Array(fine.utf8)))
+    }
 }

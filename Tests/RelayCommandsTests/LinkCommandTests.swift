@@ -32,6 +32,10 @@ import Threading
             }
         }
 
+        static func ticket(_ state: String) -> HTTPServerReply {
+            .text(#"{"authorizationUrl":"https://kick.example/","state":"\#(state)"}"#)
+        }
+
         var url: String { "http://127.0.0.1:\(server.port)" }
         var posts: [HTTPServerRequest] { asked.withLock { $0.filter { $0.method == "POST" } } }
     }
@@ -115,6 +119,81 @@ import Threading
         #expect(lines[1]["connection"]?["id"] == "c1")
     }
 
+    @Test func `the last line of JSON does not repeat the attempt's own state`() throws {
+        let api = try API(link: ticket) { $0 ? [Self.row("c1", "active", state: "CANARY")] : [] }
+        let ending = try door(api).run("link", "kick", "-a", "a", "@", "--wait", "1s", "--json")
+        #expect(ending.lines.last?.contains(#""matchedBy":"state""#) == true)
+        #expect(!(ending.out + ending.err).contains("CANARY"))
+    }
+
+    @Test func `granted nothing of what was asked for is warned of, other names are not`() throws {
+        for (scopes, isTold) in [("", true), (#""user:write:chat""#, false)] {
+            let api = try API(link: ticket) {
+                $0 ? [Self.row("c1", "active", scopes: scopes)] : []
+            }
+            let ending = try door(api).run("link", "kick", "-a", "a", "@", "--wait", "1s")
+            #expect(ending.code == .ok)
+            #expect(ending.err.contains("missing: a b c.") == isTold, "\(ending.err)")
+        }
+    }
+
+    @Test func `an attempt that was given up does not stand in the way of the next`() throws {
+        let api = try API(link: ticket) { _ in [] }
+        let door = try door(api)
+        let first = door.run("link", "kick", "-a", "a", "@", "--wait", "1s")
+        #expect(first.code == .failure)
+        #expect(first.err.contains("nothing watches for it any more"))
+        #expect(try watches(door).isEmpty)
+        let other = try API(link: API.ticket("two")) { $0 ? [Self.row("c1", "active")] : [] }
+        try door.write(Door.pipeline(other.url), to: "relay.yaml")
+        let ending = door.run("link", "kick", "-a", "a", "@", "--wait", "1s")
+        #expect(ending.code == .ok, "\(ending.err)")
+        // What is left to a relay stays open.
+        let left = try API(link: API.ticket("three")) { _ in [] }
+        try door.write(Door.pipeline(left.url), to: "relay.yaml")
+        _ = door.run("link", "twitch", "-a", "a", "@", "--wait", "0")
+        #expect(try watches(door).map(\.platform) == ["kick", "twitch"])
+    }
+
+    @Test func `that no event will come of it is said where no relay has read the account`() throws
+    {
+        let api = try API(link: ticket) { _ in [] }
+        let door = try door(api)
+        let unread = "no relay has read this account yet"
+        let new = door.run("link", "kick", "-a", "a", "@", "--wait", "0")
+        #expect(new.code == .ok)
+        #expect(new.err.contains(unread))
+        try door.believe("a", [[:]])
+        #expect(!door.run("link", "kick", "-a", "a", "@", "--wait", "0").err.contains(unread))
+        _ = door.run("accounts", "pause", "a", "@")
+        let paused = door.run("link", "kick", "-a", "a", "@", "--wait", "0").err
+        #expect(paused.contains("a is paused: no relay watches it"))
+    }
+
+    @Test func `an account that is removed meanwhile ends it at once`() throws {
+        let file = Lock("")
+        let api = try API(link: ticket) { hasLinked in
+            if hasLinked {
+                let words = ["accounts", "remove", "a", "-c", file.withLock { $0 }]
+                let ending = Door.run(words)
+                #expect(ending.code == .ok, "\(ending.err)")
+            }
+            return []
+        }
+        let made = try door(api)
+        file.withLock { $0 = made.file }
+        let ending = made.run("link", "kick", "-a", "a", "@", "--wait", "1h")
+        #expect(ending.code == .failure)
+        #expect(ending.err.contains("a was removed from the register"))
+        #expect(try watches(made).isEmpty)
+    }
+
+    private func watches(_ door: Door) throws -> [LinkWatch] {
+        let file = try JournalFile(
+            path: "\(door.path)/relay.db", keyFile: "\(door.path)/relay.key", access: .existing)
+        return try LinkBook(file).openWatches(after: 0)
+    }
+
     @Test func `nothing that came is abandoned, a pending row too`() throws {
         let nothing = try API(link: ticket) { _ in [] }
         let ending = try door(nothing).run("link", "kick", "-a", "a", "@", "--wait", "1s")
@@ -168,6 +247,7 @@ import Threading
         let watches = try LinkBook(file).openWatches(after: 0)
         #expect(watches.map(\.attempt) == [AttemptHash(state: "CANARY")])
         #expect(watches.map(\.connection) == [ConnectionID("c1")])
+        #expect(watches.map(\.rule) == [.platform])
     }
 
     @Test func `what the API refuses is told with its remedy`() throws {
@@ -185,6 +265,7 @@ import Threading
             ),
             ("kick", envelope(401, "invalid_key"), .failure, "req_7"),
             ("kick", envelope(503, "write_disabled"), .unavailable, "Writing is switched off"),
+            ("kick", envelope(503, "write_disabled"), .unavailable, "write_disabled: No. Writing"),
             ("kick", .text("oops", status: 502), .unavailable, "http_5xx"),
             ("kick", .text("{}"), .unavailable, "bad_ticket"),
         ]

@@ -1,10 +1,11 @@
 import ConnectionEvents
 import HTTPClient
-import HTTPServer
 import JSON
 import RelayCore
 import Testing
+import Threading
 
+@testable import HTTPServer
 @testable import RelayDashboard
 @testable import RelayRuntime
 
@@ -20,6 +21,23 @@ private final class FakeOffice: LinkOffice, @unchecked Sendable {
         return LinkGrant(
             authorizationURL: "https://p.example/", state: "the-state",
             watch: FakeDesk.watch(7, wish.account))
+    }
+}
+
+/// Answers nobody until it is released.
+private final class HangingOffice: LinkOffice {
+    private let state = Lock((asking: 0, isOpen: false))
+
+    func awaitAsking(_ count: Int) {
+        _ = state.wait(timeout: .seconds(30)) { $0.asking == count ? true : nil }
+    }
+
+    func release() { state.signal { $0.isOpen = true } }
+
+    func ask(_ wish: LinkAsk) throws(LinkAskFailure) -> LinkGrant {
+        state.signal { $0.asking += 1 }
+        _ = state.wait(timeout: .seconds(30)) { $0.isOpen ? true : nil }
+        throw LinkAskFailure(status: 502, code: "http_5xx", message: "No.")
     }
 }
 
@@ -122,6 +140,7 @@ private final class FakeDesk: LinkDesk, @unchecked Sendable {
             #"{"account":"acct_1","platform":7}"#, #"{"account":"acct_1","platform":""}"#,
             #"{"account":"acct_1","platform":"kick","reconnectConnectionID":"c1"}"#,
             #"{"account":"acct_1","platform":"kick","reconnectConnectionId":""}"#,
+            #"{"account":"acct_1","platform":"kick","platform":"twitch"}"#,
         ] {
             let answer = try post(body)
             #expect(answer.status == 400, "\(body)")
@@ -129,6 +148,10 @@ private final class FakeDesk: LinkDesk, @unchecked Sendable {
         }
         let large = try post(String(repeating: " ", count: 16_385))
         #expect(large.status == 413)
+        #expect(try json(large)["error"]?["code"] == "too_large")
+        let far = try post(String(repeating: " ", count: 200_000))
+        #expect(far.status == 413)
+        #expect(try json(far)["error"]?["code"] == "too_large")
         #expect(office.wishes.isEmpty)
         #expect(noticed.value == 0)
     }
@@ -186,14 +209,49 @@ private final class FakeDesk: LinkDesk, @unchecked Sendable {
     }
 
     @Test func `only what there is can be asked, and no other site may`() throws {
-        #expect(try ask("/api/links", .delete).status == 405)
-        #expect(try ask("/api/links/lw_1", .post, body: "{}").status == 405)
+        let wrong = try ask("/api/links", .delete)
+        #expect(wrong.status == 405)
+        #expect(try json(wrong)["error"]?["code"] == "method_not_allowed")
+        let single = try ask("/api/links/lw_1", .post, body: "{}")
+        #expect(single.status == 405)
+        #expect(try json(single)["error"]?["requestId"] != nil)
+        let deleting = HTTPServerRequest(
+            method: "DELETE", target: "/api/links", headers: [], body: [], peer: "127.0.0.1")
+        let reply = LinkPages(office, desk: desk) {}.reply(to: deleting, words: [])
+        #expect(reply.headers.contains { $0.name == "Allow" && $0.value == "GET, HEAD, POST" })
         #expect(try ask("/api/links/lw_1/more").status == 404)
         let foreign = try ask(
             "/api/links", .post, body: #"{"account":"acct_1","platform":"kick"}"#,
             headers: [("Origin", "https://evil.example")])
         #expect(foreign.status == 403)
         #expect(office.wishes.isEmpty)
+    }
+
+    @Test func `who only looks does not wait for those who ask the API`() throws {
+        let hanging = HangingOffice()
+        let links = LinkPages(hanging, desk: desk) {}
+        let server = try HTTPServer(host: "127.0.0.1", port: 0) {
+            links.reply(to: $0, words: [])
+        }
+        let port = server.port
+        @Sendable func send(_ method: HTTPMethod) throws -> HTTPResponse {
+            try HTTPClient().perform(
+                HTTPRequest(
+                    method, url: "http://127.0.0.1:\(port)/api/links",
+                    body: method == .post
+                        ? Array(#"{"account":"acct_1","platform":"kick"}"#.utf8) : nil,
+                    timeout: .seconds(30)))
+        }
+        let threads = (0..<LinkPages.limit).map { number in
+            OSThread(name: "ask \(number)") { _ = try? send(.post) }
+        }
+        hanging.awaitAsking(LinkPages.limit)
+        let busy = try send(.post)
+        #expect(busy.status == 503)
+        #expect(busy.header("retry-after") == "1")
+        #expect(try send(.get).status == 200)
+        hanging.release()
+        for thread in threads { thread.join() }
     }
 
     @Test func `a journal that cannot be read is 503, without its reason`() throws {

@@ -122,4 +122,28 @@ import Testing
         try register.remove(try account("b"))
         #expect(try register.account(try account("b")) == nil)
     }
+
+    @Test func `a claim keeps the rule by which the row was first known`() throws {
+        let watch = try book.open(try opening("a", "s1"))
+        let id = try connection("c1")
+        try book.claim(watch, connection: id, rule: .state)
+        var batch = JournalBatch()
+        batch.links.append(
+            LinkFinding(
+                number: watch.number, connection: id, outcome: .linked,
+                at: Timestamp(milliseconds: 1_796_040_000_000), rule: .platform))
+        _ = try journal.commit(batch)
+        #expect(try book.watch(watch.id)?.rule == .state)
+    }
+
+    @Test func `a watch is ended by who waits for it no more, once`() throws {
+        let watch = try book.open(try opening("a", "s1"))
+        try book.end(watch, as: .abandoned)
+        #expect(try journal.openLinks(of: try account("a")).isEmpty)
+        #expect(try book.watch(watch.id)?.endedAt != nil)
+        try book.end(watch, as: .unchanged)
+        #expect(try book.watch(watch.id)?.outcome == .abandoned)
+        try book.claim(watch, connection: try connection("c1"), rule: .state)
+        #expect(try book.watch(watch.id)?.connection == nil)
+    }
 }

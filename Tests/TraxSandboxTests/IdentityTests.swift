@@ -74,6 +74,40 @@ import TraxSandbox
         #expect(try person.refresh(third).json["error"] == "invalid_grant")
     }
 
+    @Test func `a refresh may ask for less than was granted, and not for more`() throws {
+        var brief = person
+        brief.scope = "openid offline_access"
+        let first = try brief.redeem(try brief.code()).member("refresh_token")
+        let wider = try person.refresh(first, scope: "openid profile")
+        #expect(wider.status == 400)
+        #expect(try wider.json["error"] == "invalid_scope")
+        let narrower = try person.refresh(first, scope: "offline_access")
+        #expect(try narrower.json["scope"] == "offline_access")
+        #expect(try narrower.json["id_token"] == nil)
+        let access = try SignIn.claims(try narrower.member("access_token"))
+        #expect(access["scope"] == "offline_access")
+        let again = try person.refresh(narrower.member("refresh_token"))
+        #expect(try again.json["scope"] == "openid offline_access")
+    }
+
+    @Test func `what a session gave is nothing once it has ended`() throws {
+        let tokens = try person.redeem(try person.code())
+        let other = try person.redeem(try person.code())
+        let access = try tokens.member("access_token")
+        #expect(try client.list(access).status == 200)
+        _ = try BrowserSession(client).get(
+            "/oidc/v1/end_session?id_token_hint=\(try tokens.member("id_token"))")
+        #expect(try client.list(access).code == "invalid_key")
+        #expect(try client.send(.get, "/oidc/v1/userinfo", key: access).status == 401)
+        let kept = try other.member("access_token")
+        #expect(try client.list(kept).status == 200)
+        // One refresh token twice ends the session, and what it gave.
+        let refresh = try other.member("refresh_token")
+        _ = try person.refresh(refresh)
+        #expect(try person.refresh(refresh).status == 400)
+        #expect(try client.list(kept).code == "invalid_key")
+    }
+
     @Test func `without offline_access there is no refresh token`() throws {
         var brief = person
         brief.scope = "openid"

@@ -121,6 +121,38 @@ import TraxSandbox
         #expect(try client.rows(key).count == 1)
     }
 
+    @Test func `a code is redeemed for the attempt that asked for it alone`() throws {
+        let first = try client.link(key, ["platform": "twitch"])
+        let second = try client.link(key, ["platform": "twitch"])
+        let browser = BrowserSession(client)
+        let ticket = try browser.consent(first.url)
+        let back = try BrowserSession.location(
+            try browser.post(
+                "/platforms/twitch/decision", [("ticket", ticket), ("decision", "allow")]))
+        let code = try #require(BrowserSession.parameter("code", of: back))
+        let mixed = try browser.get(
+            "/oauth/twitch/callback?code=\(code)&state=\(second.state)", accept: "*/*")
+        #expect(mixed.status == 400)
+        #expect(try mixed.json["error"] == "exchange_failed")
+        // The code is burnt: its own attempt does not get it any more either.
+        #expect(try browser.get(back, accept: "*/*").json["error"] == "exchange_failed")
+        #expect(try client.rows(key).isEmpty)
+    }
+
+    @Test(arguments: [
+        "connected=kick", "a=1&error=x", "error_provider", "error=",
+    ])
+    func `a returnTo that tells an outcome itself is refused`(_ query: String) throws {
+        let response = try client.send(
+            .post, "/v1/connections/link", key: key,
+            body: [
+                "platform": "kick",
+                "returnTo": .string("https://app.traxstreaming.live/links?\(query)"),
+            ])
+        #expect(response.status == 400)
+        #expect(try response.code == "invalid_request")
+    }
+
     @Test func `an attempt ends in time`() throws {
         try client.control(.put, "/linking", ["attemptSeconds": 0])
         let link = try client.link(key, ["platform": "kick"])

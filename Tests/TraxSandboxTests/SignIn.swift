@@ -63,13 +63,14 @@ struct SignIn {
 
     /// - Parameter exchange: the `Idempotency-Key`.
     func refresh(
-        _ token: String, client id: String? = nil, exchange: String? = nil
+        _ token: String, client id: String? = nil, exchange: String? = nil, scope: String? = nil
     ) throws -> Answer {
         try self.token(
             [
                 ("grant_type", "refresh_token"), ("client_id", id ?? self.id),
                 ("refresh_token", token),
-            ], headers: exchange.map { [("Idempotency-Key", $0)] } ?? [])
+            ] + (scope.map { [("scope", $0)] } ?? []),
+            headers: exchange.map { [("Idempotency-Key", $0)] } ?? [])
     }
 
     /// The claims of a token, unchecked.

@@ -19,7 +19,8 @@ enum LinkCommand {
             fails at go-live; the command says so before anything is opened.
 
             A relay that runs beside it polls the account often meanwhile, and the event
-            carries the attempt as data.attempt. Exit 0 linked or repaired, 1 not.
+            carries the attempt as data.attempt. A command that leaves without a row ends
+            that; with --wait 0s it is left to the relay. Exit 0 linked or repaired, 1 not.
             """,
         arguments: [
             ArgumentSpec(
@@ -38,7 +39,7 @@ enum LinkCommand {
                 help: "Where the browser ends: https, on a host of TRaX's."),
             OptionSpec(
                 name: "--wait", value: "DURATION",
-                help: "How long to wait for the outcome; 5m by default, 0s not at all."),
+                help: "How long to wait for the outcome, 5m by default; 0s leaves it to a relay."),
             OptionSpec(name: "--open", help: "Open the address in a browser."),
             OptionSpec(
                 name: "--json",
@@ -59,6 +60,8 @@ enum LinkCommand {
         _ arguments: ParsedArguments, _ terminal: Terminal
     ) throws(CommandError) -> ExitCode {
         let wish = try wish(arguments)
+        // Before the first thread, all of which must leave them alone.
+        Signals.block()
         let workshop = try Workshop(pipelineFile: arguments.required("--config"))
         let account = try workshop.account(arguments.required("--account"))
         return try LinkSession(wish, account, workshop, terminal).run()

@@ -58,14 +58,20 @@ struct LinkReport {
                 } ?? "the list shows nothing of it"
             session.terminal.err(
                 "Error: abandoned, or denied: \(state). The address stays good until its time is"
-                    + " over, ten minutes or so; a running relay goes on watching. Attempt"
-                    + " \(attempt).\n")
+                    + " over, ten minutes or so; \(Self.afterwards(seen)). Attempt \(attempt).\n")
             return .failure
         }
     }
 
+    /// What is still done about an attempt that the command waits for no more.
+    private static func afterwards(_ seen: Connection?) -> String {
+        seen == nil
+            ? "nothing watches for it any more, and an event that still comes names no attempt"
+            : "a running relay goes on watching this connection"
+    }
+
     /// Whether the row to be repaired was healthy from the start.
-    private var isUnchanged: Bool {
+    var isUnchanged: Bool {
         session.wish.reconnecting.map { id in
             before.contains { $0.id == id && $0.health == .healthy }
         } ?? false
@@ -82,6 +88,9 @@ struct LinkReport {
     private func printJSON(
         _ outcome: String, _ row: Connection?, _ missing: [String], _ rule: LinkMatch.Rule?
     ) {
+        var row = row
+        // The attempt's own state: its hash says as much.
+        row?.extra["state"] = nil
         session.terminal.print(
             JSONValue.object([
                 "outcome": .string(outcome),
@@ -101,7 +110,7 @@ struct LinkReport {
         }
         let asked = Self.scopes(askedBy: ticket.authorizationURL)
         // The platform may have other names for what it grants; then nothing can be compared.
-        if !asked.isDisjoint(with: granted) { wanted.formUnion(asked) }
+        if granted.isEmpty || !asked.isDisjoint(with: granted) { wanted.formUnion(asked) }
         return wanted.subtracting(granted).sorted()
     }
 

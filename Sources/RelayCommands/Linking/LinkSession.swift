@@ -15,6 +15,9 @@ struct LinkSession {
     let terminal: Terminal
     private let lists: LinkLists
     private let book: LinkBook
+    private let register: AccountRegister
+    private let beliefs: BeliefReader
+    private let leaving: LinkLeaving
 
     init(
         _ wish: LinkCommand.Wish, _ account: RegisteredAccount, _ workshop: Workshop,
@@ -28,31 +31,86 @@ struct LinkSession {
         let file = try workshop.openFile(.existing)
         do throws(JournalFailure) {
             book = try LinkBook(file)
+            register = try AccountRegister(file)
         } catch {
             throw CommandError(error)
         }
+        beliefs = BeliefReader(file)
+        leaving = LinkLeaving(book, terminal)
     }
 
     func run() throws(CommandError) -> ExitCode {
+        try leaving.guarding { () throws(CommandError) in
+            defer { leaving.leave() }
+            return try attempt()
+        }
+    }
+
+    private func attempt() throws(CommandError) -> ExitCode {
         let before: [Connection]
         switch try lists.read() {
         case .success(let rows): before = rows
         case .failure(let failure):
             throw CommandError(
                 .unavailable,
-                "\(account.id) could not be read: \(failure.reason) (\(failure.code)). Nothing was"
-                    + " asked for.")
+                "\(account.id) could not be read: \(failure.words). Nothing was asked for.")
         }
         try warn(before)
+        try awaitFirstList()
         lists.pause()
         let ticket = try ask()
         let watch = open(ticket)
+        if wish.wait > .zero { leaving.take(watch) }
         show(ticket, watch, before)
         if wish.opensBrowser { Browser.open(ticket.authorizationURL, terminal) }
         guard wish.wait > .zero else { return .ok }
         let page = LinkReport(self, ticket, before)
-        let wait = LinkWait(wish.wait, watch: watch, before: before)
-        return page.tell(try wait.run(lists, book, account: account.id, terminal))
+        let wait = LinkWait(wish.wait, watch: watch, before: before) {
+            () throws(CommandError) in try isRegistered()
+        }
+        let ending = try wait.run(lists, book, account: account.id, terminal)
+        leave(ending, page)
+        return page.tell(ending)
+    }
+
+    /// What the relay has still to do with the attempt, it does; else its watch ends here.
+    private func leave(_ ending: LinkWait.Ending, _ page: LinkReport) {
+        switch ending {
+        // The list that the relay reads next ends these, and says the same of all open attempts.
+        case .done, .untold, .nothing(seen: .some): leaving.take(nil)
+        case .nothing(seen: nil): leaving.leave(as: page.isUnchanged ? .unchanged : .abandoned)
+        }
+    }
+
+    /// Whether the account is in the register still, the same that it was.
+    private func isRegistered() throws(CommandError) -> Bool {
+        do throws(JournalFailure) {
+            return try register.account(account.id)?.incarnation == account.incarnation
+        } catch {
+            throw CommandError(error)
+        }
+    }
+
+    /// Sees that the row of the link is news to a relay, or says that it will not be.
+    private func awaitFirstList() throws(CommandError) {
+        guard !account.isPaused else {
+            return terminal.err(
+                "note: \(account.id) is paused: no relay watches it, and no event comes of this"
+                    + " link before it is resumed\n")
+        }
+        let isRunning = JournalLock.holder(of: workshop.pipeline.journal.sqlite) != nil
+        do throws(JournalFailure) {
+            let isRead = try FirstList.await(for: isRunning ? FirstList.patience : .zero) {
+                () throws(JournalFailure) in try FirstList.isRead(of: account, beliefs)
+            }
+            guard !isRead else { return }
+        } catch {
+            throw CommandError(error)
+        }
+        terminal.err(
+            "note: no relay has read this account yet: its first list is believed without news, so"
+                + " no event will come of this link, unless that list is read before consent is"
+                + " given\n")
     }
 
     /// What a link would orphan, said before anything is opened.
@@ -218,7 +276,21 @@ extension CommandError {
                 : " Nothing may have happened; ask again."
             self.init(
                 .unavailable,
-                "no address was had: \(reason) (\(Table.clean(error.code))).\(remedy)\(id)")
+                "no address was had: \(CommandError.words(reason, Table.clean(error.code)))."
+                    + "\(remedy)\(id)")
         }
+    }
+}
+
+extension WalkFailure {
+    /// The reason and, where it does not name it, the code.
+    fileprivate var words: String { CommandError.words(reason, code) }
+}
+
+extension CommandError {
+    /// A reason and, where it does not name it, the code.
+    fileprivate static func words(_ reason: String, _ code: String) -> String {
+        let reason = reason.hasSuffix(".") ? String(reason.dropLast()) : reason
+        return reason.contains(code) ? reason : "\(reason) (\(code))"
     }
 }

@@ -25,10 +25,16 @@ struct LinkWait {
     private let limit: Duration
     private let watch: LinkWatch
     private let before: [ConnectionID: Connection]
+    private let isRegistered: () throws(CommandError) -> Bool
 
-    init(_ limit: Duration, watch: LinkWatch, before: [Connection]) {
+    /// - Parameter isRegistered: whether the account is still there, asked twice a second.
+    init(
+        _ limit: Duration, watch: LinkWatch, before: [Connection],
+        isRegistered: @escaping () throws(CommandError) -> Bool = { true }
+    ) {
         self.limit = limit
         self.watch = watch
+        self.isRegistered = isRegistered
         self.before = Dictionary(before.map { ($0.id, $0) }) { one, _ in one }
     }
 
@@ -40,7 +46,7 @@ struct LinkWait {
         var (hasComplained, seen): (Bool, Connection?) = (false, nil)
         while true {
             let left = limit - (ContinuousClock.now - began)
-            LinkLists.sleep(min(interval, max(left, .zero)))
+            try pause(min(interval, max(left, .zero)), account: account)
             switch try lists.read() {
             case .failure(let failure):
                 if case .refused = failure.kind {
@@ -69,6 +75,23 @@ struct LinkWait {
             if ContinuousClock.now - began >= Self.eager {
                 interval = min(max(interval * 1.5, interval), max(Self.slowest, interval))
             }
+        }
+    }
+
+    /// Waits until the next list, unless the account is removed meanwhile.
+    private func pause(_ time: Duration, account: AccountID) throws(CommandError) {
+        let end = ContinuousClock.now + time
+        while true {
+            guard try isRegistered() else {
+                throw CommandError(
+                    .failure,
+                    "\(account) was removed from the register. The address stays good until its"
+                        + " time is over, ten minutes or so, and nobody waits for what comes of it."
+                )
+            }
+            let left = end - ContinuousClock.now
+            guard left > .zero else { return }
+            LinkLists.sleep(min(left, .milliseconds(500)))
         }
     }
 
@@ -103,7 +126,7 @@ struct LinkWait {
         }
         if own.number > 0, own.outcome == nil, own.connection != row.id {
             do throws(JournalFailure) {
-                try book.claim(own, connection: row.id)
+                try book.claim(own, connection: row.id, rule: match.value.rule)
             } catch {
                 throw CommandError(error)
             }

@@ -22,12 +22,7 @@ final class RelayLinkOffice: LinkOffice {
     private let book: LinkBook
     private let client: TraxClient
     private let bearer: BearerOf
-    private let isKnown: @Sendable (AccountID) -> Bool
-
-    /// How long a link waits for the first list of an account that was just added.
-    ///
-    /// What is in that list is believed without news: the row of a link must not be among it.
-    static let baselinePatience: Duration = .seconds(5)
+    private let isKnown: @Sendable (RegisteredAccount) throws(JournalFailure) -> Bool
 
     /// An office.
     ///
@@ -37,7 +32,8 @@ final class RelayLinkOffice: LinkOffice {
     ///   - isKnown: whether a list of the account was read.
     init(
         _ register: AccountRegister, book: LinkBook, client: TraxClient,
-        bearer: @escaping BearerOf, isKnown: @escaping @Sendable (AccountID) -> Bool
+        bearer: @escaping BearerOf,
+        isKnown: @escaping @Sendable (RegisteredAccount) throws(JournalFailure) -> Bool
     ) {
         self.register = register
         self.book = book
@@ -49,7 +45,11 @@ final class RelayLinkOffice: LinkOffice {
     func ask(_ wish: LinkAsk) throws(LinkAskFailure) -> LinkGrant {
         let account = try account(wish.account)
         do throws(LinkRefusal) { try book.mayOpen(account.id) } catch { throw .init(error) }
-        awaitBaseline(of: account.id)
+        do throws(JournalFailure) {
+            _ = try FirstList.await { () throws(JournalFailure) in try isKnown(account) }
+        } catch {
+            throw .init(.journal(error))
+        }
         let ticket = try ticket(for: wish, of: account)
         do throws(LinkRefusal) {
             let watch = try book.open(
@@ -60,13 +60,6 @@ final class RelayLinkOffice: LinkOffice {
                 authorizationURL: ticket.authorizationURL, state: ticket.state.text, watch: watch)
         } catch {
             throw .init(error)
-        }
-    }
-
-    private func awaitBaseline(of account: AccountID) {
-        let end = ContinuousClock.now + Self.baselinePatience
-        while !isKnown(account), ContinuousClock.now < end {
-            LinkLists.sleep(.milliseconds(50))
         }
     }
 
@@ -121,7 +114,7 @@ final class RelayLinkOffice: LinkOffice {
 extension Assembly {
     /// What a relay needs for links: the watches of its journal, and who asks the API.
     func linking(
-        on file: JournalFile, _ journal: SQLiteJournal, _ desk: TokenDesk
+        on file: JournalFile, _ desk: TokenDesk
     ) throws(CommandError) -> (LinkBook, RelayLinkOffice) {
         let client: TraxClient
         do throws(TraxError) {
@@ -132,29 +125,19 @@ extension Assembly {
         }
         do throws(JournalFailure) {
             let book = try LinkBook(file)
+            let beliefs = BeliefReader(file)
             // One of its own: the relay's takes note of what it has handed out.
             let office = RelayLinkOffice(
                 try AccountRegister(file), book: book, client: client,
                 bearer: { (account, rejected) throws(LinkAskFailure) in
                     try desk.credential(of: account, rejected: rejected)
                 },
-                isKnown: { account in Self.isBaselined(account, journal, log) })
+                isKnown: { (account) throws(JournalFailure) in
+                    try FirstList.isRead(of: account, beliefs)
+                })
             return (book, office)
         } catch {
             throw CommandError(error)
-        }
-    }
-}
-
-extension Assembly {
-    private static func isBaselined(
-        _ account: AccountID, _ journal: SQLiteJournal, _ log: RelayLog
-    ) -> Bool {
-        do throws(JournalFailure) {
-            return try journal.belief(of: account)?.head.isBaselined ?? false
-        } catch {
-            log.note(.warning, "links", "a belief could not be read: \(error.reason)")
-            return true
         }
     }
 }

@@ -85,7 +85,7 @@ final class RunningRelay: Sendable {
         self.holds = holds
         self.parked = parked
         desk = assembly.tokenDesk(people, holder: Assembly.relayHolder)
-        (links, office) = try assembly.linking(on: file, journal, desk)
+        (links, office) = try assembly.linking(on: file, desk)
         try AccountsImport.run(pipeline, into: register, log: log, terminal: terminal)
         embedded = try assembly.embeddedBroker()
         routes = try assembly.routes(journal: journal, embedded: embedded)

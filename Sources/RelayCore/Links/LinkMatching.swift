@@ -33,7 +33,7 @@ public struct LinkSight: Hashable, Sendable {
 public struct LinkMatch: Hashable, Sendable {
     /// The rules, in the order in which they are asked.
     public enum Rule: String, Hashable, Sendable {
-        /// It was matched before, by the relay or by who waits for it.
+        /// It was matched before, by the relay or by who waits for it, and nobody noted how.
         case known
         /// The attempt was to repair this very row.
         case reconnect
@@ -94,7 +94,7 @@ public struct LinkMatching: Hashable, Sendable {
     private mutating func direct(_ sight: LinkSight, _ watches: [LinkWatch]) -> LinkMatch? {
         let id = sight.connection.id
         if let known = watches.first(where: { $0.attempt == sight.known || $0.connection == id }) {
-            return LinkMatch(watch: known, rule: .known)
+            return LinkMatch(watch: known, rule: known.rule ?? .known)
         }
         let named = sight.attempt.flatMap { attempt in
             watches.first { $0.attempt == attempt }
@@ -134,8 +134,10 @@ public struct LinkMatching: Hashable, Sendable {
                 outcome = nil
             }
             guard outcome != nil || (id != nil && id != watch.connection) else { return nil }
+            let rule = id.flatMap { matches[$0]?.rule }
             return LinkFinding(
-                number: watch.number, connection: id ?? watch.connection, outcome: outcome, at: at)
+                number: watch.number, connection: id ?? watch.connection, outcome: outcome, at: at,
+                rule: rule == .known ? nil : rule)
         }
     }
 }

@@ -51,6 +51,8 @@ public struct LinkWatch: Hashable, Sendable {
     public var expiresAt: Timestamp
     /// The row that it made or repaired, as soon as it is known.
     public var connection: ConnectionID?
+    /// How that row was known to be the attempt's when it was first found; nil if nobody noted it.
+    public var rule: LinkMatch.Rule?
     /// What became of it; nil while it is open.
     public var outcome: LinkOutcome?
     /// When that was found.
@@ -85,14 +87,18 @@ public struct LinkFinding: Hashable, Sendable {
     public var outcome: LinkOutcome?
     /// When that was found.
     public var at: Timestamp
+    /// How the row was known to be the attempt's.
+    public var rule: LinkMatch.Rule?
 
     /// A finding, field by field.
     public init(
-        number: Int64, connection: ConnectionID?, outcome: LinkOutcome?, at: Timestamp
+        number: Int64, connection: ConnectionID?, outcome: LinkOutcome?, at: Timestamp,
+        rule: LinkMatch.Rule? = nil
     ) {
         self.number = number
         self.connection = connection
         self.outcome = outcome
         self.at = at
+        self.rule = rule
     }
 }

@@ -11,6 +11,8 @@ public struct WatchPace: Hashable, Sendable {
 
     /// Numbers of the open watches.
     public private(set) var open: Set<Int64> = []
+    /// Those that the last look at the journal did not find any more.
+    private var missing: Set<Int64> = []
     private var eagerUntil: Instant
     private var expires: Instant
     private var last: Duration = .zero
@@ -33,6 +35,16 @@ public struct WatchPace: Hashable, Sendable {
 
     /// A watch has ended.
     public mutating func ended(_ number: Int64) { open.remove(number) }
+
+    /// A look at the journal found these open; what two looks in a row miss was ended by somebody
+    /// else.
+    ///
+    /// One look may be older than the opening.
+    public mutating func found(_ numbers: Set<Int64>) {
+        let gone = open.subtracting(numbers)
+        open.subtract(gone.intersection(missing))
+        missing = gone.intersection(open)
+    }
 
     /// Whether nothing is waited for any more.
     public func isOver(now: Instant) -> Bool {

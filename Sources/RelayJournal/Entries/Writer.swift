@@ -90,7 +90,7 @@ final class Writer {
         putFinding = try database.prepare(
             """
             UPDATE link_watches SET connection = coalesce(?2, connection), outcome = ?3,
-                ended_at = ?4
+                ended_at = ?4, rule = coalesce(rule, ?5)
             WHERE number = ?1 AND ended_at IS NULL
             """)
         remembers = try database.integer("SELECT EXISTS(SELECT 1 FROM remembered)") != 0

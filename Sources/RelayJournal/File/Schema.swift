@@ -248,6 +248,7 @@ extension Schema {
             opened_at INTEGER NOT NULL,
             expires_at INTEGER NOT NULL,
             connection TEXT,
+            rule TEXT,
             outcome TEXT,
             ended_at INTEGER
         ) STRICT;

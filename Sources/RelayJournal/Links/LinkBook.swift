@@ -120,12 +120,34 @@ public final class LinkBook: LinkDesk {
 
     /// Notes which row an open watch came to, as somebody else has seen it in a complete list.
     ///
-    /// The relay then matches by it.
-    public func claim(_ watch: LinkWatch, connection: ConnectionID) throws(JournalFailure) {
+    /// The relay then matches by it, and names the rule by which it was found here.
+    public func claim(
+        _ watch: LinkWatch, connection: ConnectionID, rule: LinkMatch.Rule? = nil
+    ) throws(JournalFailure) {
         try run { held in
             try held.database.prepare(
-                "UPDATE link_watches SET connection = ?2 WHERE number = ?1 AND ended_at IS NULL"
-            ).run(.integer(watch.number), .text(connection.text))
+                """
+                UPDATE link_watches SET connection = ?2, rule = coalesce(rule, ?3)
+                WHERE number = ?1 AND ended_at IS NULL
+                """
+            ).run(.integer(watch.number), .text(connection.text), .text(rule?.rawValue))
+        }
+    }
+
+    /// Ends a watch that nobody waits for any more, unless it has ended.
+    ///
+    /// One that stayed open would stand in the way of the next attempt: by the platform a row is
+    /// known to be an attempt's only where that is the one open attempt.
+    public func end(_ watch: LinkWatch, as outcome: LinkOutcome) throws(JournalFailure) {
+        try run { held in
+            try held.database.prepare(
+                """
+                UPDATE link_watches SET outcome = ?2, ended_at = ?3
+                WHERE number = ?1 AND ended_at IS NULL
+                """
+            ).run(
+                .integer(watch.number), .text(outcome.rawValue),
+                .integer(WallClock.now().milliseconds))
         }
     }
 

@@ -8,7 +8,7 @@ extension LinkWatch {
     /// What `init(_:)` reads.
     static let columns = """
         number, account, attempt, platform, reconnecting, opened_at, expires_at, connection,
-        outcome, ended_at
+        outcome, ended_at, rule
         """
 
     /// Reads a row of these columns.
@@ -22,6 +22,7 @@ extension LinkWatch {
             openedAt: Timestamp(milliseconds: row.integer(5)),
             expiresAt: Timestamp(milliseconds: row.integer(6)))
         connection = row.textOrNil(7).flatMap { ConnectionID($0) }
+        rule = row.textOrNil(10).flatMap { LinkMatch.Rule(rawValue: $0) }
         endedAt = row.integerOrNil(9).map { Timestamp(milliseconds: $0) }
         // A word of a newer relay is an end like any other.
         outcome = row.textOrNil(8).map { LinkOutcome(rawValue: $0) ?? .abandoned }
@@ -41,6 +42,7 @@ extension Writer {
         try putFinding.run(
             .integer(finding.number), .text(finding.connection?.text),
             .text(finding.outcome?.rawValue),
-            finding.outcome == nil ? .null : .integer(finding.at.milliseconds))
+            finding.outcome == nil ? .null : .integer(finding.at.milliseconds),
+            .text(finding.rule?.rawValue))
     }
 }

@@ -69,6 +69,7 @@ extension Judge {
                 belief, isFleetRefused: false)
             judgement?.brake = BrakeNote(belief, decision: opening)
             judgement?.endedLinks = opening.links.filter { $0.outcome != nil }.map(\.number)
+            judgement?.openLinks = Set(links.map(\.number))
             return judgement
         }
     }

@@ -67,6 +67,8 @@ struct Judgement: Sendable {
     var brake = BrakeNote()
     /// Numbers of the watches that ended with it.
     var endedLinks: [Int64] = []
+    /// Watches that were open when the walk was judged.
+    var openLinks: Set<Int64> = []
 }
 
 /// How a belief stands with the brake, for the poll loop.

@@ -29,10 +29,13 @@ extension PollLoop {
         }
     }
 
-    /// Attempts ended.
-    func endWatches(_ numbers: [Int64], slot: Int) {
-        guard !numbers.isEmpty, let account = accounts[slot]?.id else { return }
+    /// Attempts ended, by a walk or by the command that no longer waits.
+    func endWatches(_ numbers: [Int64], open: Set<Int64>, slot: Int) {
+        guard !paces.isEmpty, let account = accounts[slot]?.id, paces[account] != nil else {
+            return
+        }
         for number in numbers { paces[account]?.ended(number) }
+        paces[account]?.found(open)
         if paces[account]?.open.isEmpty == true { paces[account] = nil }
     }
 

@@ -189,7 +189,7 @@ extension PollLoop {
             note(judgement, slot: slot)
             answers.note(slot, refused: false, at: clock.stamp())
             noteBrake(judgement.brake, slot: slot)
-            endWatches(judgement.endedLinks, slot: slot)
+            endWatches(judgement.endedLinks, open: judgement.openLinks, slot: slot)
             accounts[slot]?.lastSealed = walk
             accounts[slot]?.fingerprint = fingerprint
             accounts[slot]?.isMarked = false

@@ -111,9 +111,7 @@ extension ControlAPI {
         case "DELETE":
             try state.change { (state) throws(SandboxError) in
                 _ = try state.existing(account)
-                state.identity.families = state.identity.families.filter {
-                    $0.value.account != account
-                }
+                state.identity.families.end { $0.account == account }
             }
             return Self.done
         default: return .methodNotAllowed("POST", "DELETE")

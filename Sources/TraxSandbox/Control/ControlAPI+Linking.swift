@@ -77,7 +77,7 @@ extension ControlAPI {
             state.links.add(
                 PlatformCode(
                     platform: platform.id, redirectURI: state.callback(of: platform.id),
-                    challenge: attempt.verifier.map { Token.challenge(of: $0) },
+                    challenge: attempt.verifier.map { Token.challenge(of: $0) }, state: name,
                     granted: attempt.scopes.filter {
                         platform.scopes.contains($0) && scopes?.contains($0) ?? true
                     }, person: person, expires: now + Links.codeLifetime), code, at: now)

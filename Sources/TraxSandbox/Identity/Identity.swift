@@ -38,7 +38,7 @@ struct Identity: Sendable {
     struct Family: Sendable {
         let account: String
         let client: String
-        let scopes: [String]
+        var scopes: [String]
         let nonce: String?
         /// Named in the id token, so that logging out can say which; no secret.
         let session: String
@@ -84,7 +84,7 @@ struct Identity: Sendable {
     ]
     var codes: [String: Code] = [:]
     /// By a name that is the beginning of each of its refresh tokens.
-    var families: [String: Family] = [:]
+    var families = IdentitySessions()
 
     static let maximum = 100_000
     static let codeLifetime = Duration.seconds(60)
@@ -141,6 +141,19 @@ struct Identity: Sendable {
         codes[text]?.family = fresh
         families[fresh] = family
         return family
+    }
+
+    /// The scopes of an answer to a refresh: those that are asked for, or all that were granted
+    /// (RFC 6749, 6); what the family may have stays as it is.
+    static func narrowed(
+        _ granted: [String], to asked: String?
+    ) throws(IdentityFailure) -> [String] {
+        guard let asked else { return granted }
+        let wanted = asked.split(separator: " ").map(String.init)
+        guard !wanted.isEmpty, wanted.allSatisfy(granted.contains) else {
+            throw IdentityFailure("invalid_scope", "More was asked for than was granted.")
+        }
+        return granted.filter(wanted.contains)
     }
 
     /// The next refresh token of a family, whose end is `secret`; those before are good no more.

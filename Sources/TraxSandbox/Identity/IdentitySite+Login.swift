@@ -102,9 +102,7 @@ extension IdentitySite {
             client = claims["aud"]?.stringValue
             let session = claims["sid"]?.stringValue
             state.read { state in
-                state.identity.families = state.identity.families.filter {
-                    $0.value.session != session
-                }
+                state.identity.families.end { $0.session == session }
             }
         }
         state.read { $0.browsers.signOut(browser.id, of: Self.realm) }

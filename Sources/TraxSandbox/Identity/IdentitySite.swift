@@ -156,9 +156,10 @@ struct IdentitySite {
             }
             let key = idempotencyKey
             return try state.exchange { (state) throws(IdentityFailure) in
-                let (name, family) = try state.identity.family(
+                var (name, family) = try state.identity.family(
                     of: old, client: client, key: key, at: now)
                 guard state.accounts[family.account] != nil else { throw .badGrant }
+                family.scopes = try Identity.narrowed(family.scopes, to: form["scope"])
                 return (family, state.identity.rotate(name, secret: secret, key: key, at: now))
             }
         default:

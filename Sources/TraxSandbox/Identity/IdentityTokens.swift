@@ -17,7 +17,7 @@ extension SharedState {
             "aud": [.string(family.client)], "client_id": .string(family.client),
             "scope": .string(family.scopes.joined(separator: " ")),
             "iat": JSONValue(now), "nbf": JSONValue(now), "exp": JSONValue(now + seconds),
-            "jti": .string(Token.make()),
+            "jti": .string(Token.make()), "sid": .string(family.session),
         ]
         var answer: JSONObject = [
             "access_token": .string(try signer.sign(access, for: .access)),
@@ -38,12 +38,14 @@ extension SharedState {
         return .object(answer)
     }
 
-    /// The account of an access token that is ours and good now; the audience is not looked at, as
-    /// the vendor's does not yet.
+    /// The account of an access token that is ours and good now, and whose session has not ended;
+    /// the audience is not looked at, as the vendor's does not yet.
     func owner(of token: String) -> String? {
         guard let claims = signer.claims(of: token, for: .access),
             claims["iss"] == .string(read { $0.origin }),
-            let expires = claims["exp"]?.integerValue, expires > WallClock.seconds
+            let expires = claims["exp"]?.integerValue, expires > WallClock.seconds,
+            let session = claims["sid"]?.stringValue,
+            read({ $0.identity.families.isLive(session) })
         else { return nil }
         return claims["sub"]?.stringValue
     }

@@ -21,6 +21,8 @@ struct PlatformCode: Sendable {
     let platform: String
     let redirectURI: String
     let challenge: String?
+    /// Of the attempt that asked: trax-connect redeems the code for that one alone.
+    let state: String
     let granted: [String]
     /// Who consented, as the platform knows them.
     let person: String

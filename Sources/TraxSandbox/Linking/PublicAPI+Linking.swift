@@ -60,9 +60,9 @@ extension PublicAPI {
         }
         let value: JSONValue
         do throws(JSONError) {
-            value = try JSONValue(parsing: request.body)
+            value = try JSONValue(parsingWithoutRepeats: request.body)
         } catch {
-            throw .invalidRequest("The body is no JSON.")
+            throw .invalidRequest("The body is no JSON, or names a member twice.")
         }
         guard let object = value.objectValue else {
             throw .invalidRequest("The body must be a JSON object.")

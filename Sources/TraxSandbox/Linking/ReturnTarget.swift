@@ -3,7 +3,8 @@
 /// The whole grammar is allowed characters, not forbidden ones: the scheme and one of the hosts as
 /// they are written here, a path of plain segments, a query of plain pairs. User information, a
 /// port, a backslash, an escape, a fragment, a doubled slash and another address within the query
-/// have no place in it, so no two programs can read it differently and nothing leads onward.
+/// have no place in it, so no two programs can read it differently and nothing leads onward. Nor
+/// has a member of the query that tells an outcome: the page would find two of them.
 struct ReturnTarget: Equatable, Sendable {
     /// The address as given.
     let url: String
@@ -36,7 +37,7 @@ struct ReturnTarget: Equatable, Sendable {
                 Self.isPlain($0) || $0 == UInt8(ascii: ".") || $0 == UInt8(ascii: "=")
                     || $0 == UInt8(ascii: "&")
             }
-            guard isPlain else { return nil }
+            guard isPlain, !Self.tellsOutcome(tail[mark...].dropFirst()) else { return nil }
         }
         url = text
     }
@@ -46,6 +47,14 @@ struct ReturnTarget: Equatable, Sendable {
         guard let mark = url.firstIndex(of: "?") else { return "\(url)?\(pairs)" }
         let query = url[url.index(after: mark)...]
         return query.isEmpty || query.hasSuffix("&") ? url + pairs : "\(url)&\(pairs)"
+    }
+
+    /// Whether a query has a member that is appended to say how a link has ended.
+    private static func tellsOutcome(_ query: Substring.UTF8View) -> Bool {
+        query.split(separator: UInt8(ascii: "&")).contains { pair in
+            let name = pair.prefix { $0 != UInt8(ascii: "=") }
+            return ["connected", "error", "error_provider"].contains { name.elementsEqual($0.utf8) }
+        }
     }
 
     /// Empty, or segments after slashes, with one slash at the end at most; no dot begins or ends a

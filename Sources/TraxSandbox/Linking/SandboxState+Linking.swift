@@ -46,11 +46,16 @@ extension SandboxState {
     static let connectClient = "trax-connect"
 
     /// A platform's exchange of a code, which is over with the first try, right or wrong.
+    ///
+    /// - Parameter state: of the attempt that the code is to belong to; nil at the platform's own
+    ///   endpoint, which knows no attempts.
     mutating func redeem(
-        _ code: String, platform: String, redirectURI: String, verifier: String?, at now: Duration
+        _ code: String, platform: String, redirectURI: String, verifier: String?, state: String?,
+        at now: Duration
     ) -> PlatformCode? {
         guard let held = links.codes.removeValue(forKey: code), held.expires > now,
-            held.platform == platform, held.redirectURI == redirectURI
+            held.platform == platform, held.redirectURI == redirectURI,
+            state == nil || state == held.state
         else { return nil }
         switch (held.challenge, verifier) {
         case (nil, nil): return held
@@ -83,7 +88,7 @@ extension SandboxState {
         guard
             let grant = redeem(
                 code, platform: platform, redirectURI: callback(of: platform),
-                verifier: attempt.verifier, at: now)
+                verifier: attempt.verifier, state: state, at: now)
         else { return failed("exchange_failed", target) }
         do throws(SandboxError) {
             let id = try store(grant, attempt, state)

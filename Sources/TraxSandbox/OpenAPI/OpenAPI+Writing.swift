@@ -72,7 +72,7 @@ extension OpenAPI {
           "platform": {"type": "string", "enum": [\#(list(Platform.linkable.map(\.id)))]},
           "returnTo": {"type": "string", "maxLength": \#(ReturnTarget.maximumLength),
             "pattern": "\#(ReturnTarget.pattern)",
-            "x-sandbox-choice": "Which hosts are TRaX's, and how plain the rest must be.",
+            "x-sandbox-choice": "Which hosts are TRaX's, how plain the rest is; no outcome in it.",
             "description": "An https address on a TRaX-owned host. Leave it out on a phone."},
           "scopes": {"type": "array", "minItems": 1, "maxItems": 50, "items": {
             "type": "string", "minLength": 1, "maxLength": 200,

@@ -184,8 +184,8 @@ struct PlatformSite {
             state.links.add(
                 PlatformCode(
                     platform: platform.id, redirectURI: question.redirectURI,
-                    challenge: question.challenge, granted: granted, person: person,
-                    expires: now + Links.codeLifetime), code, at: now)
+                    challenge: question.challenge, state: question.state, granted: granted,
+                    person: person, expires: now + Links.codeLifetime), code, at: now)
         }
         return question.back([("code", code)])
     }
@@ -202,7 +202,7 @@ struct PlatformSite {
         let grant = state.read {
             $0.redeem(
                 code, platform: platform.id, redirectURI: form["redirect_uri"] ?? "",
-                verifier: form["code_verifier"], at: now)
+                verifier: form["code_verifier"], state: nil, at: now)
         }
         guard let grant else { return ControlAPI.json(["error": "invalid_grant"], status: 400) }
         return ControlAPI.json([

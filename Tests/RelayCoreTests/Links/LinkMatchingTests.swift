@@ -148,4 +148,17 @@ func watch(
                 again, watches: [seen], begun: begun, at: Story.seal(6)
             ).isEmpty, "nothing new")
     }
+
+    @Test func `a row that was matched before keeps the rule that was noted then`() throws {
+        var claimed = try watch(1)
+        claimed.connection = "c1"
+        #expect(found([sight("c1")], [claimed]) == ["c1": "1 known"])
+        claimed.rule = .state
+        #expect(found([sight("c1")], [claimed]) == ["c1": "1 state"])
+        let sights = [sight("c1", "pending")]
+        let matching = LinkMatching(sights, watches: [try watch(1)], begun: begun)
+        let findings = matching.findings(
+            sights, watches: [try watch(1)], begun: begun, at: Story.noon)
+        #expect(findings.map(\.rule) == [.platform])
+    }
 }

@@ -61,4 +61,17 @@ import Testing
         pace.ended(2)
         #expect(pace.isOver(now: start))
     }
+
+    @Test func `what two looks in a row do not find was ended by somebody else`() {
+        let start = Instant.zero
+        var pace = WatchPace(now: start)
+        for number: Int64 in 1...2 { pace.opened(number, lifetime: .seconds(600), now: start) }
+        pace.found([1])
+        #expect(pace.open == [1, 2], "the look may be older than the opening")
+        pace.found([1, 2])
+        pace.found([1])
+        #expect(pace.open == [1, 2])
+        pace.found([1])
+        #expect(pace.open == [1])
+    }
 }
