@@ -318,7 +318,7 @@ def test_an_answer_that_was_lost_costs_nothing_where_the_provider_takes_a_repeat
 
 
 def test_an_answer_that_was_lost_with_a_strict_provider_ends_in_blindness_and_no_earlier(people):
-    people.identity(accessSeconds=15, takesRepeats=False)
+    people.identity(accessSeconds=15, takesRepeats=False, accessOutlives=True)
     people.person("ada")
     assert people.login("ada")[0] == 0
     lose_an_answer(people)

@@ -106,6 +106,8 @@ import TraxSandbox
         _ = try person.refresh(refresh)
         #expect(try person.refresh(refresh).status == 400)
         #expect(try client.list(kept).code == "invalid_key")
+        try client.control(.put, "/identity", ["accessOutlives": true])
+        #expect(try client.list(kept).status == 200)
     }
 
     @Test func `without offline_access there is no refresh token`() throws {

@@ -17,30 +17,27 @@ extension ControlAPI {
         if request.method == "PUT" {
             let body = try ControlBody(request.body)
             try body.allow(
-                "accessSeconds", "reuseLeeway", "tokenStatus", "tokenDelay", "takesRepeats")
+                "accessSeconds", "reuseLeeway", "tokenStatus", "tokenDelay", "takesRepeats",
+                "accessOutlives")
             let lifetime = try Self.seconds("accessSeconds", body)
             let leeway = try Self.seconds("reuseLeeway", body)
-            let status = try body.optionalInteger("tokenStatus")
-            guard status.map({ [0, 429].contains($0) || (500...599).contains($0) }) ?? true else {
-                throw SandboxError(.invalid, "\"tokenStatus\" must be 0, 429 or 500 to 599.")
-            }
-            let delay = try body.optionalInteger("tokenDelay")
-            guard delay.map({ (0...60_000).contains($0) }) ?? true else {
-                throw SandboxError(.invalid, "\"tokenDelay\" must be 0 to 60,000 milliseconds.")
-            }
+            let (status, delay) = try Self.trouble(body)
             let repeats = try body.optionalBool("takesRepeats")
+            let outlives = try body.optionalBool("accessOutlives")
             guard
                 lifetime != nil || leeway != nil || status != nil || delay != nil || repeats != nil
+                    || outlives != nil
             else {
                 throw SandboxError(
                     .invalid,
-                    "\"accessSeconds\", \"reuseLeeway\", \"tokenStatus\", \"tokenDelay\" or"
-                        + " \"takesRepeats\" is needed.")
+                    "\"accessSeconds\", \"reuseLeeway\", \"tokenStatus\", \"tokenDelay\","
+                        + " \"takesRepeats\" or \"accessOutlives\" is needed.")
             }
             state.read { state in
                 if let lifetime { state.identity.accessLifetime = lifetime }
                 if let leeway { state.identity.reuseLeeway = leeway }
                 if let repeats { state.identity.takesRepeats = repeats }
+                if let outlives { state.identity.accessOutlives = outlives }
                 if let status { state.identity.tokenStatus = status }
                 if let delay { state.identity.tokenDelay = .milliseconds(delay) }
             }
@@ -53,6 +50,7 @@ extension ControlAPI {
                     "accessSeconds": JSONValue(Int(state.identity.accessLifetime / .seconds(1))),
                     "reuseLeeway": JSONValue(Int(state.identity.reuseLeeway / .seconds(1))),
                     "takesRepeats": .bool(state.identity.takesRepeats),
+                    "accessOutlives": .bool(state.identity.accessOutlives),
                     "tokenStatus": JSONValue(state.identity.tokenStatus),
                     "tokenRequests": JSONValue(state.identity.tokenRequests),
                     "sessions": JSONValue(state.identity.families.count),
@@ -116,6 +114,21 @@ extension ControlAPI {
             return Self.done
         default: return .methodNotAllowed("POST", "DELETE")
         }
+    }
+
+    /// What is to be wrong with the token endpoint.
+    private static func trouble(
+        _ body: ControlBody
+    ) throws(SandboxError) -> (status: Int?, delay: Int?) {
+        let status = try body.optionalInteger("tokenStatus")
+        guard status.map({ [0, 429].contains($0) || (500...599).contains($0) }) ?? true else {
+            throw SandboxError(.invalid, "\"tokenStatus\" must be 0, 429 or 500 to 599.")
+        }
+        let delay = try body.optionalInteger("tokenDelay")
+        guard delay.map({ (0...60_000).contains($0) }) ?? true else {
+            throw SandboxError(.invalid, "\"tokenDelay\" must be 0 to 60,000 milliseconds.")
+        }
+        return (status, delay)
     }
 
     private static func seconds(

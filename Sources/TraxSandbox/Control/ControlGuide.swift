@@ -30,6 +30,7 @@ enum ControlGuide {
         PUT    /sandbox/identity     {"accessSeconds":3600,"reuseLeeway":0,"tokenStatus":503,
                                       "tokenDelay":500}  milliseconds that its answers are late
                                      {"takesRepeats":false}  an Idempotency-Key is ignored
+                                     {"accessOutlives":true}  tokens outlive their session
         POST   /sandbox/identity/renew               a new signing key: no access token is good
         PUT    /sandbox/clients/ID                   {"redirectURIs":["http://127.0.0.1/callback"]}
         POST   /sandbox/accounts/ID/tokens           {"client":"trax-relay"}  signs its owner in

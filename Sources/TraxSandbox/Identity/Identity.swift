@@ -67,6 +67,9 @@ struct Identity: Sendable {
     /// Whether the last used refresh token may come again with the `Idempotency-Key` that it came
     /// with, while its successor is unused.
     var takesRepeats = true
+    /// Whether an access token is good for its time though its session has ended, as where an API
+    /// looks at the token alone.
+    var accessOutlives = false
     /// What the token endpoint answers everybody; 0: it works.
     var tokenStatus = 0
     /// How late its answers come, which are made at once.

@@ -38,14 +38,14 @@ extension SharedState {
         return .object(answer)
     }
 
-    /// The account of an access token that is ours and good now, and whose session has not ended;
+    /// The account of an access token that is ours and good now, and of a session that goes on;
     /// the audience is not looked at, as the vendor's does not yet.
     func owner(of token: String) -> String? {
         guard let claims = signer.claims(of: token, for: .access),
             claims["iss"] == .string(read { $0.origin }),
             let expires = claims["exp"]?.integerValue, expires > WallClock.seconds,
             let session = claims["sid"]?.stringValue,
-            read({ $0.identity.families.isLive(session) })
+            read({ $0.identity.accessOutlives || $0.identity.families.isLive(session) })
         else { return nil }
         return claims["sub"]?.stringValue
     }
