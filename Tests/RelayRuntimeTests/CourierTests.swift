@@ -244,6 +244,23 @@ import Threading
         #expect(stage.publisher.values("states").count == 5)
     }
 
+    @Test func `who publishes under a new name is said before a state sink is filled`() throws {
+        let stage = Stage(remembers: true)
+        let publisher = stage.publisher
+        let said = Lock<JournalID?>(nil)
+        publisher.state.withLock { state in
+            state.whileFilling = {
+                let progress = publisher.state.withLock { $0.progress[Stage.events] }
+                said.withLock { $0 = $0 ?? progress?.journal }
+            }
+        }
+        try begin(stage)
+        try stage.run { _ in
+            try eventually("filled") { !publisher.values("states").isEmpty }
+        }
+        #expect(said.withLock { $0 } == stage.journal.id)
+    }
+
     @Test func `a key never goes back, though its account changes while its sink is filled`() throws
     {
         let stage = Stage()

@@ -55,6 +55,17 @@ extension Courier {
                 case .restored, .lost, .foreign: break
                 }
             }
+            if progress.isEmpty, route.remembersPlaces {
+                // Nobody has published under this name: who does is said before a state topic is
+                // filled, or two that begin together would fill it by turns, in two epochs.
+                for lane in lanes where lane.plan.role != .state {
+                    guard let place = result.places[lane.plan.name] else { continue }
+                    result.claims.append(
+                        Run.Part(
+                            sink: lane.plan.name, messages: [], place: place,
+                            eventID: try journal.eventID(at: place)))
+                }
+            }
         } catch {
             throw PublishFailure(kind: .unavailable, code: error.code, reason: error.reason)
         }
