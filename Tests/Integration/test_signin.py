@@ -243,7 +243,7 @@ def test_a_session_that_ended_is_blindness_until_somebody_signs_in_again(people)
 
 
 def test_the_accounts_file_does_not_undo_what_was_refreshed(people):
-    people.identity(accessSeconds=1)
+    people.identity(accessSeconds=2)
     people.person("ada")
     grant = people.sandbox.control("POST", "/accounts/ada/tokens", {})
     people.secrets.add(grant["refresh_token"].split(".")[0])
@@ -274,7 +274,7 @@ def test_the_accounts_file_does_not_undo_what_was_refreshed(people):
 
 def test_kill_minus_nine_between_two_tokens_loses_nobody(people):
     """The relay names each exchange, so that an answer that was lost is given once more."""
-    people.identity(accessSeconds=1)
+    people.identity(accessSeconds=2)
     names = [f"p{number}" for number in range(6)]
     for name in names:
         people.person(name)
