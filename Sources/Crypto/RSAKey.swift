@@ -13,6 +13,8 @@ internal import COpenSSL
     public let modulus: [UInt8]
     /// The public exponent, big-endian, without leading zeros.
     public let exponent: [UInt8]
+    /// What its signatures are checked with.
+    public let publicKey: RSAPublicKey
 
     /// Makes a fresh key of 2,048 bits, which takes about a tenth of a second.
     ///
@@ -28,6 +30,12 @@ internal import COpenSSL
         }
         self.modulus = modulus
         self.exponent = exponent
+        do throws(CryptoError) {
+            publicKey = try RSAPublicKey(modulus: modulus, exponent: exponent)
+        } catch {
+            unsafe EVP_PKEY_free(key)
+            throw error
+        }
     }
 
     deinit {
@@ -48,20 +56,6 @@ internal import COpenSSL
         guard unsafe EVP_DigestSign(context, &signature, &length, message, message.count) == 1
         else { throw Self.refused() }
         return Array(signature.prefix(length))
-    }
-
-    /// Whether a signature is this key's, of this message.
-    ///
-    /// `EVP_DigestVerify(3)`.
-    public func verifies(_ signature: [UInt8], of message: [UInt8]) -> Bool {
-        guard let context = unsafe EVP_MD_CTX_new() else { return false }
-        defer { unsafe EVP_MD_CTX_free(context) }
-        let isRight =
-            unsafe EVP_DigestVerifyInit(context, nil, EVP_sha256(), nil, key) == 1
-            && EVP_DigestVerify(context, signature, signature.count, message, message.count) == 1
-        // A signature that is not right leaves a note in the thread's queue of errors.
-        if !isRight { ERR_clear_error() }
-        return isRight
     }
 
     private static func number(_ name: String, of key: OpaquePointer) -> [UInt8]? {

@@ -1,13 +1,8 @@
 internal import ConnectionEvents
-internal import Glibc
+internal import Threading
 
 /// The wall clock, which the times of tokens go by.
 enum WallClock {
     /// This millisecond.
-    static func now() -> Timestamp {
-        var time = timespec()
-        unsafe clock_gettime(CLOCK_REALTIME, &time)
-        return Timestamp(
-            milliseconds: Int64(time.tv_sec) * 1000 + Int64(time.tv_nsec) / 1_000_000)
-    }
+    static func now() -> Timestamp { Timestamp(milliseconds: SystemClock.wallMilliseconds) }
 }

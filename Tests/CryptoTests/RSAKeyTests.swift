@@ -11,14 +11,14 @@ import Testing
         for message in [[], Array("message".utf8), [UInt8](repeating: 7, count: 100_000)] {
             let signature = try key.sign(message)
             #expect(signature.count == 256)
-            #expect(key.verifies(signature, of: message))
-            #expect(!other.verifies(signature, of: message))
-            #expect(!key.verifies(signature, of: message + [0]))
+            #expect(key.publicKey.verifies(signature, of: message))
+            #expect(!other.publicKey.verifies(signature, of: message))
+            #expect(!key.publicKey.verifies(signature, of: message + [0]))
             var bent = signature
             bent[100] ^= 1
-            #expect(!key.verifies(bent, of: message))
-            #expect(!key.verifies(Array(signature.dropLast()), of: message))
-            #expect(!key.verifies([], of: message))
+            #expect(!key.publicKey.verifies(bent, of: message))
+            #expect(!key.publicKey.verifies(Array(signature.dropLast()), of: message))
+            #expect(!key.publicKey.verifies([], of: message))
         }
     }
 }

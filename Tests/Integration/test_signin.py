@@ -71,6 +71,13 @@ class People(Relay):
         self.pages += [out, err]
         return process.returncode, out, err
 
+    def enter(self, name):
+        """A person with a row comes, signs in beside the relay, and is read."""
+        self.person(name)
+        self.start()
+        assert self.login(name)[0] == 0
+        self.wait_sealed()
+
     def told(self, kind=None):
         """The events on standard output, in all runs."""
         events = []
@@ -208,10 +215,7 @@ def test_saying_no_and_waiting_in_vain_are_told(people):
 
 def test_a_provider_that_is_away_is_never_sign_in_again(people):
     people.identity(accessSeconds=4)
-    people.person("ada")
-    people.start()
-    assert people.login("ada")[0] == 0
-    people.wait_sealed()
+    people.enter("ada")
     people.identity(tokenStatus=503)
     wait_until(lambda: people.outcomes("trax_relay_walks_total").get("sign_in_unavailable", 0) >= 3,
                30, "walks without a token")
@@ -226,10 +230,7 @@ def test_a_provider_that_is_away_is_never_sign_in_again(people):
 
 def test_a_session_that_ended_is_blindness_until_somebody_signs_in_again(people):
     people.identity(accessSeconds=2)
-    people.person("ada")
-    people.start()
-    assert people.login("ada")[0] == 0
-    people.wait_sealed()
+    people.enter("ada")
     people.sandbox.control("DELETE", "/accounts/ada/tokens")
     told = wait_until(lambda: people.told("account.blind"), 40, "blindness")[0]["data"]
     assert (told["status"], told["code"]) == (401, "invalid_grant")
@@ -337,10 +338,7 @@ def test_an_answer_that_was_lost_with_a_strict_provider_ends_in_blindness_and_no
 def test_relay_and_commands_refresh_together_without_using_a_token_twice(people):
     """The provider is strict: a refresh token that comes twice would end the session."""
     people.identity(accessSeconds=2)
-    people.person("ada")
-    people.start()
-    assert people.login("ada")[0] == 0
-    people.wait_sealed()
+    people.enter("ada")
 
     def poll(_):
         return people.command("poll", "ada")

@@ -220,9 +220,8 @@ import Threading
         }
     }
 
-    @Test func `an account that is in the register only later goes on from what is remembered`()
-        throws
-    {
+    /// A journal that was lost and began anew while account b was not in the register.
+    private func renewedWithoutB() throws -> Stage {
         let stage = Stage()
         try begin(stage)
         lose(stage)
@@ -230,6 +229,14 @@ import Threading
         stage.register.remove(b)
         stage.register.forget(b, try #require(stage.register[b]).incarnation)
         #expect(try renew(stage).cause == .lost)
+        return stage
+    }
+
+    @Test func `an account that is in the register only later goes on from what is remembered`()
+        throws
+    {
+        let stage = try renewedWithoutB()
+        let b = try account("b")
         stage.world.put("key-of-b", ["d1": "active"])
         try stage.run { relay in
             try stage.walks(2, of: "key-of-a")
@@ -244,13 +251,8 @@ import Threading
     @Test func `an account that comes later has its state records in the new epoch at once`()
         throws
     {
-        let stage = Stage()
-        try begin(stage)
-        lose(stage)
+        let stage = try renewedWithoutB()
         let b = try account("b")
-        stage.register.remove(b)
-        stage.register.forget(b, try #require(stage.register[b]).incarnation)
-        #expect(try renew(stage).cause == .lost)
         try stage.run { relay in
             try stage.walks(1, of: "key-of-a")
             stage.register.add(b, key: "key-of-b")
@@ -269,13 +271,8 @@ import Threading
     }
 
     @Test func `one that is removed before it was ever met leaves no record behind`() throws {
-        let stage = Stage()
-        try begin(stage)
-        lose(stage)
+        let stage = try renewedWithoutB()
         let b = try account("b")
-        stage.register.remove(b)
-        stage.register.forget(b, try #require(stage.register[b]).incarnation)
-        #expect(try renew(stage).cause == .lost)
         try stage.run { relay in
             try stage.walks(1, of: "key-of-a")
             stage.register.add(b, key: "key-of-b", paused: true)

@@ -1,12 +1,9 @@
 internal import ConnectionEvents
-internal import Crypto
-internal import Glibc
 internal import JSON
 internal import RelayConfiguration
 internal import RelayCore
 internal import RelayJournal
 internal import RelayRuntime
-internal import TraxAPI
 
 /// `trax-relay poll` and `trax-relay connections list`: one walk now, which changes nothing.
 enum PollCommand {
@@ -76,11 +73,7 @@ enum PollCommand {
         let account = try workshop.account(arguments.required("--account"))
         let walk = try walk(account, in: workshop)
         let rules = workshop.pipeline.detection
-        let connections = walk.rows.map { row in
-            var connection = row.connection
-            connection.health = rules.health(of: connection.status)
-            return connection
-        }
+        let connections = walk.connections(by: rules)
         if arguments.has("--json") {
             terminal.print(JSONValue.array(connections.map(\.json)).text)
             return .ok
@@ -113,25 +106,7 @@ enum PollCommand {
     private static func walk(
         _ account: RegisteredAccount, in workshop: Workshop
     ) throws(CommandError) -> SealedWalk {
-        let assembly = Assembly(pipeline: workshop.pipeline, log: .standardError)
-        let pause = UInt32(1_000_000 / workshop.pipeline.source.perAccount.perSecond)
-        let reader: ListReader
-        do throws(TraxError) {
-            reader = try ListReader(
-                assembly.endpoint, pageLimit: workshop.pipeline.source.pageLimit,
-                limits: assembly.limits, requestTimeout: workshop.pipeline.source.requestTimeout)
-        } catch {
-            throw CommandError(.failure, error.reason)
-        }
-        let bearer = try workshop.bearer(of: account)
-        var result = walk(reader, bearer, pause: pause)
-        if account.person != nil, case .failure(let failure) = result,
-            case .refused(401, _, _) = failure.kind
-        {
-            // The provider's clock may be ahead of this one: another token settles it.
-            result = walk(reader, try workshop.bearer(of: account, rejected: bearer), pause: pause)
-        }
-        switch result {
+        switch try AccountLists(account, workshop).read() {
         case .success(let walk): return walk
         case .failure(let failure):
             throw CommandError(
@@ -139,14 +114,5 @@ enum PollCommand {
                 "\(account.id) could not be read: \(failure.reason) (\(failure.code)). Nothing is"
                     + " known of its connections now; the relay would believe nothing of this.")
         }
-    }
-
-    private static func walk(
-        _ reader: ListReader, _ bearer: Secret, pause: UInt32
-    ) -> Result<SealedWalk, WalkFailure> {
-        var random = SystemRandomNumberGenerator()
-        let id = WalkID(start: RelayClock.wall, random: (random.next(), random.next()))
-        return reader.walk(
-            id, credential: bearer, pause: { usleep(pause) }, now: { RelayClock.wall })
     }
 }

@@ -17,7 +17,7 @@ enum FirstList {
         let end = ContinuousClock.now + patience
         while try !isKnown() {
             guard ContinuousClock.now < end else { return false }
-            LinkLists.sleep(.milliseconds(50))
+            AccountLists.sleep(.milliseconds(50))
         }
         return true
     }

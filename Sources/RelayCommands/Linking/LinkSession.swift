@@ -13,7 +13,7 @@ struct LinkSession {
     let account: RegisteredAccount
     let workshop: Workshop
     let terminal: Terminal
-    private let lists: LinkLists
+    private let lists: AccountLists
     private let book: LinkBook
     private let register: AccountRegister
     private let beliefs: BeliefReader
@@ -27,7 +27,7 @@ struct LinkSession {
         self.account = account
         self.workshop = workshop
         self.terminal = terminal
-        lists = try LinkLists(account, workshop)
+        lists = try AccountLists(account, workshop)
         let file = try workshop.openFile(.existing)
         do throws(JournalFailure) {
             book = try LinkBook(file)
@@ -48,7 +48,7 @@ struct LinkSession {
 
     private func attempt() throws(CommandError) -> ExitCode {
         let before: [Connection]
-        switch try lists.read() {
+        switch try lists.connections() {
         case .success(let rows): before = rows
         case .failure(let failure):
             throw CommandError(

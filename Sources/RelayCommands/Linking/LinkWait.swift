@@ -39,7 +39,7 @@ struct LinkWait {
     }
 
     func run(
-        _ lists: LinkLists, _ book: LinkBook, account: AccountID, _ terminal: Terminal
+        _ lists: AccountLists, _ book: LinkBook, account: AccountID, _ terminal: Terminal
     ) throws(CommandError) -> Ending {
         let began = ContinuousClock.now
         var interval = max(Self.first, lists.shortestPause)
@@ -47,7 +47,7 @@ struct LinkWait {
         while true {
             let left = limit - (ContinuousClock.now - began)
             try pause(min(interval, max(left, .zero)), account: account)
-            switch try lists.read() {
+            switch try lists.connections() {
             case .failure(let failure):
                 if case .refused = failure.kind {
                     throw CommandError(
@@ -91,7 +91,7 @@ struct LinkWait {
             }
             let left = end - ContinuousClock.now
             guard left > .zero else { return }
-            LinkLists.sleep(min(left, .milliseconds(500)))
+            AccountLists.sleep(min(left, .milliseconds(500)))
         }
     }
 

@@ -230,14 +230,9 @@ struct Check {
     }
 
     private mutating func read(_ candidate: Candidate, _ reader: ListReader) {
-        var random = SystemRandomNumberGenerator()
-        let id = WalkID(start: RelayClock.wall, random: (random.next(), random.next()))
-        let pause = UInt32(1_000_000 / pipeline.source.perAccount.perSecond)
         guard let credential = credential(of: candidate) else { return }
-        let result = reader.walk(
-            id, credential: credential, pause: { usleep(pause) },
-            now: { RelayClock.wall })
-        switch result {
+        let gap = Duration.seconds(1 / pipeline.source.perAccount.perSecond)
+        switch reader.walk(credential: credential, gap: gap) {
         case .success(let walk):
             ok("API: \(candidate.id) can be read: \(walk.rows.count) connections")
         case .failure(let failure):

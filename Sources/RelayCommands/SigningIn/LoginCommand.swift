@@ -37,8 +37,7 @@ enum LoginCommand {
         _ arguments: ParsedArguments, _ terminal: Terminal
     ) throws(CommandError) -> ExitCode {
         let workshop = try Workshop(pipelineFile: arguments.required("--config"))
-        var wanted: AccountID?
-        if let text = arguments.value("--account") { wanted = try Workshop.accountID(text) }
+        let wanted = try People.named(arguments)
         var wait = Duration.seconds(300)
         if let text = arguments.value("--wait") { wait = try DurationArgument.of("--wait", text) }
         let register = try workshop.openRegister(.create)

@@ -34,12 +34,8 @@ enum LogoutCommand {
     ) throws(CommandError) -> ExitCode {
         let workshop = try Workshop(pipelineFile: arguments.required("--config"))
         let register = try workshop.openRegister()
-        let account: AccountID
-        if let text = arguments.value("--account") {
-            account = try Workshop.accountID(text)
-        } else {
-            account = try People.only(in: register, workshop)
-        }
+        let named = try People.named(arguments)
+        let account = if let named { named } else { try People.only(in: register, workshop) }
         guard let session = try People.session(of: account, in: register) else {
             throw CommandError(.failure, "nobody is signed in for an account \(account).")
         }

@@ -16,6 +16,12 @@ enum People {
         }
     }
 
+    /// The account that `--account` names; nil without it.
+    static func named(_ arguments: ParsedArguments) throws(CommandError) -> AccountID? {
+        guard let text = arguments.value("--account") else { return nil }
+        return try Workshop.accountID(text)
+    }
+
     /// The account that is meant where none is named: the only one that a person is signed in for.
     static func only(
         in register: AccountRegister, _ workshop: Workshop

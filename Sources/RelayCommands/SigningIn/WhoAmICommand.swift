@@ -29,8 +29,7 @@ enum WhoAmICommand {
     ) throws(CommandError) -> ExitCode {
         let workshop = try Workshop(pipelineFile: arguments.required("--config"))
         let register = try workshop.openRegister()
-        if let text = arguments.value("--account") {
-            let account = try Workshop.accountID(text)
+        if let account = try People.named(arguments) {
             return try tell(account, register, workshop, arguments, terminal)
         }
         let people = try People.summaries(in: register).filter {

@@ -1,8 +1,8 @@
 public import ConnectionEvents
 internal import Crypto
-internal import Glibc
 public import RelayCore
 internal import SQLite
+internal import Threading
 
 /// A journal's file, proved to be one and to fit its key: journal and register open from it.
 ///
@@ -168,10 +168,5 @@ public final class JournalFile: Sendable {
 /// The wall clock, for stamps of the register.
 enum WallClock {
     /// This millisecond.
-    static func now() -> Timestamp {
-        var time = timespec()
-        unsafe clock_gettime(CLOCK_REALTIME, &time)
-        return Timestamp(
-            milliseconds: Int64(time.tv_sec) * 1000 + Int64(time.tv_nsec) / 1_000_000)
-    }
+    static func now() -> Timestamp { Timestamp(milliseconds: SystemClock.wallMilliseconds) }
 }

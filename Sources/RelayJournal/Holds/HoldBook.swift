@@ -11,21 +11,13 @@ internal import Threading
 ///
 /// Threads: any; one at a time is served. Bound: an open hold takes one order.
 public final class HoldBook: HoldDesk {
-    private struct Connection {
-        let database: Database
-        /// The state of the file at the last look for orders that found none after `seenNumber`.
-        var seenData: Int64 = -1
-    }
-
-    private let file: JournalFile
     private let readers: ReaderPool
-    private let connection: Lock<Connection>
+    private let board: Noticeboard
 
     /// Opens the holds of a journal.
     public init(_ file: JournalFile) throws(JournalFailure) {
-        self.file = file
         readers = ReaderPool(file)
-        connection = Lock(Connection(database: try file.connect()))
+        board = try Noticeboard(file)
     }
 
     /// Accounts with an open hold, by id, after an account; what is held is left out.
@@ -98,37 +90,30 @@ public final class HoldBook: HoldDesk {
     private func write(
         _ action: HoldAction, of hold: HoldID, account: AccountID
     ) throws(JournalFailure) -> Result<HoldOrder, HoldOrderFailure> {
-        try run { connection in
-            // What this connection commits itself does not move its data version.
-            connection.seenData = -1
-            let database = connection.database
+        try board.change { database in
             let find = try database.prepare(
                 "SELECT number FROM orders WHERE hold = ? AND action = ?")
             let insert = try database.prepare(
                 "INSERT INTO orders(account, hold, action, ordered_at) VALUES (?, ?, ?, ?)")
             let name = SQLValue.text(action.rawValue)
-            return try database.transaction {
-                if let ordered = try Self.ordered(of: hold, in: database), ordered != action {
-                    return .failure(.ordered(ordered))
-                }
-                if try find.first(.text(hold.text), name, read: { $0.integer(0) }) == nil {
-                    try insert.run(
-                        .text(account.text), .text(hold.text), name,
-                        .integer(WallClock.now().milliseconds))
-                }
-                let number = try find.first(.text(hold.text), name) { $0.integer(0) } ?? 0
-                return .success(
-                    HoldOrder(number: number, account: account, hold: hold, action: action))
+            if let ordered = try Self.ordered(of: hold, in: database), ordered != action {
+                return .failure(.ordered(ordered))
             }
+            if try find.first(.text(hold.text), name, read: { $0.integer(0) }) == nil {
+                try insert.run(
+                    .text(account.text), .text(hold.text), name,
+                    .integer(WallClock.now().milliseconds))
+            }
+            let number = try find.first(.text(hold.text), name) { $0.integer(0) } ?? 0
+            return .success(
+                HoldOrder(number: number, account: account, hold: hold, action: action))
         }
     }
 
     /// Orders that wait, after a number.
     public func orders(after number: Int64) throws(JournalFailure) -> [HoldOrder] {
-        try run { connection in
-            let data = try connection.database.dataVersion()
-            guard data != connection.seenData else { return [] }
-            let found = try connection.database.prepare(
+        try board.look { database in
+            let found = try database.prepare(
                 "SELECT number, account, hold, action FROM orders WHERE number > ? ORDER BY number"
             ).all(.integer(number)) { row -> HoldOrder in
                 guard let account = AccountID(row.text(1)),
@@ -138,24 +123,15 @@ public final class HoldBook: HoldDesk {
                     number: row.integer(0), account: account, hold: HoldID(row.text(2)),
                     action: action)
             }
-            connection.seenData = data
-            return found
-        }
+            return (found, isAll: true)
+        } ?? []
     }
 
     /// Whether an order still waits.
     public func isWaiting(_ order: HoldOrder) throws(JournalFailure) -> Bool {
-        try run { connection in
-            try connection.database.prepare("SELECT 1 FROM orders WHERE number = ?")
+        try board.read { database in
+            try database.prepare("SELECT 1 FROM orders WHERE number = ?")
                 .first(.integer(order.number)) { _ in true } ?? false
-        }
-    }
-
-    private func run<Result>(
-        _ body: (inout Connection) throws -> Result
-    ) throws(JournalFailure) -> Result {
-        try connection.withLock { (connection) throws(JournalFailure) in
-            try reporting(file.path) { try body(&connection) }
         }
     }
 }

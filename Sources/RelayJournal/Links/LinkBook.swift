@@ -20,28 +20,20 @@ public final class LinkBook: LinkDesk {
     /// How long an ended watch is kept.
     static let memory: Duration = .seconds(7 * 86_400)
 
-    private struct Connection {
-        let database: Database
-        /// The state of the file at the last look for watches that found none after `seenNumber`.
-        var seenData: Int64 = -1
-    }
-
-    private let file: JournalFile
     private let readers: ReaderPool
-    private let connection: Lock<Connection>
+    private let board: Noticeboard
 
     /// Opens the watches of a journal.
     public init(_ file: JournalFile) throws(JournalFailure) {
-        self.file = file
         readers = ReaderPool(file)
-        connection = Lock(Connection(database: try file.connect()))
+        board = try Noticeboard(file)
     }
 
     /// Whether another watch of the account could be opened now.
     public func mayOpen(_ account: AccountID) throws(LinkRefusal) {
         let refusal: LinkRefusal?
         do throws(JournalFailure) {
-            refusal = try run { try Self.refusal(account, $0.database, at: WallClock.now()) }
+            refusal = try board.read { try Self.refusal(account, $0, at: WallClock.now()) }
         } catch {
             throw .journal(error)
         }
@@ -52,18 +44,13 @@ public final class LinkBook: LinkDesk {
     public func open(_ opening: LinkOpening) throws(LinkRefusal) -> LinkWatch {
         let result: Result<LinkWatch, LinkRefusal>
         do throws(JournalFailure) {
-            result = try run { connection in
-                // What this connection commits itself does not move its data version.
-                connection.seenData = -1
-                let database = connection.database
+            result = try board.change { database in
                 let now = WallClock.now()
-                return try database.transaction {
-                    try Self.sweep(database, at: now)
-                    if let refusal = try Self.refusal(opening.account, database, at: now) {
-                        return .failure(refusal)
-                    }
-                    return .success(try Self.insert(opening, database, at: now))
+                try Self.sweep(database, at: now)
+                if let refusal = try Self.refusal(opening.account, database, at: now) {
+                    return .failure(refusal)
                 }
+                return .success(try Self.insert(opening, database, at: now))
             }
         } catch {
             throw .journal(error)
@@ -73,18 +60,15 @@ public final class LinkBook: LinkDesk {
 
     /// Open watches after a number, oldest first.
     public func openWatches(after number: Int64) throws(JournalFailure) -> [LinkWatch] {
-        try run { connection in
-            let data = try connection.database.dataVersion()
-            guard data != connection.seenData else { return [] }
-            let found = try connection.database.prepare(
+        try board.look { database in
+            let found = try database.prepare(
                 """
                 SELECT \(LinkWatch.columns) FROM link_watches
                 WHERE ended_at IS NULL AND number > ? ORDER BY number
                 """
             ).all(.integer(number)) { try LinkWatch($0) }
-            connection.seenData = data
-            return found
-        }
+            return (found, isAll: true)
+        } ?? []
     }
 
     /// Open watches of an account, oldest first.
@@ -124,8 +108,8 @@ public final class LinkBook: LinkDesk {
     public func claim(
         _ watch: LinkWatch, connection: ConnectionID, rule: LinkMatch.Rule? = nil
     ) throws(JournalFailure) {
-        try run { held in
-            try held.database.prepare(
+        try board.change { database in
+            try database.prepare(
                 """
                 UPDATE link_watches SET connection = ?2, rule = coalesce(rule, ?3)
                 WHERE number = ?1 AND ended_at IS NULL
@@ -139,8 +123,8 @@ public final class LinkBook: LinkDesk {
     /// One that stayed open would stand in the way of the next attempt: by the platform a row is
     /// known to be an attempt's only where that is the one open attempt.
     public func end(_ watch: LinkWatch, as outcome: LinkOutcome) throws(JournalFailure) {
-        try run { held in
-            try held.database.prepare(
+        try board.change { database in
+            try database.prepare(
                 """
                 UPDATE link_watches SET outcome = ?2, ended_at = ?3
                 WHERE number = ?1 AND ended_at IS NULL
@@ -210,13 +194,5 @@ public final class LinkBook: LinkDesk {
                 ORDER BY number DESC LIMIT 1 OFFSET ?)
             """
         ).run(.integer(endedLimit))
-    }
-
-    private func run<Result>(
-        _ body: (inout Connection) throws -> Result
-    ) throws(JournalFailure) -> Result {
-        try connection.withLock { (connection) throws(JournalFailure) in
-            try reporting(file.path) { try body(&connection) }
-        }
     }
 }

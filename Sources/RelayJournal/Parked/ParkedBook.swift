@@ -26,19 +26,11 @@ public final class ParkedBook: ParkingDesk {
         case gone
     }
 
-    private struct Connection {
-        let database: Database
-        /// The state of the file at the last look.
-        var seenData: Int64 = -1
-    }
-
-    private let path: String
-    private let connection: Lock<Connection>
+    private let board: Noticeboard
 
     /// Opens the parked records of a journal.
     public init(_ file: JournalFile) throws(JournalFailure) {
-        path = file.path
-        connection = Lock(Connection(database: try file.connect()))
+        board = try Noticeboard(file)
     }
 
     /// Parks a record and moves its sink's place, in one transaction that the disk has.
@@ -47,18 +39,15 @@ public final class ParkedBook: ParkingDesk {
     public func park(
         _ record: ParkedRecord, place: JournalPosition?
     ) throws(JournalFailure) {
-        try run { connection in
-            connection.seenData = -1
-            try connection.database.transaction {
-                try Self.insert(record, in: connection.database)
-                guard let place else { return }
-                let move = try connection.database.prepare(
-                    """
-                    INSERT INTO places VALUES (?1, ?2)
-                    ON CONFLICT(sink) DO UPDATE SET position = ?2
-                    """)
-                try move.run(.text(record.sink.text), .integer(place.number))
-            }
+        try board.change { database in
+            try Self.insert(record, in: database)
+            guard let place else { return }
+            let move = try database.prepare(
+                """
+                INSERT INTO places VALUES (?1, ?2)
+                ON CONFLICT(sink) DO UPDATE SET position = ?2
+                """)
+            try move.run(.text(record.sink.text), .integer(place.number))
         }
     }
 
@@ -101,54 +90,39 @@ public final class ParkedBook: ParkingDesk {
 
     /// What is parked and ordered; nil when nothing was written since the last look.
     public func look() throws(JournalFailure) -> ParkedSight? {
-        try run { connection in
-            let data = try connection.database.dataVersion()
-            guard data != connection.seenData else { return nil }
+        try board.look { database in
             var counts: [SinkName: Int] = [:]
-            try connection.database.prepare("SELECT sink, count(*) FROM parked GROUP BY sink")
+            try database.prepare("SELECT sink, count(*) FROM parked GROUP BY sink")
                 .each { counts[SinkName($0.text(0))] = Int($0.integer(1)) }
-            let ordered = try connection.database.prepare(
+            let ordered = try database.prepare(
                 """
                 SELECT \(Self.columns) FROM parked WHERE ordered_at IS NOT NULL
                 ORDER BY number LIMIT \(Self.lookLimit)
                 """
             ).all(read: Self.record)
             // More than a look takes are found by the next one.
-            if ordered.count < Self.lookLimit { connection.seenData = data }
-            return ParkedSight(counts: counts, ordered: ordered)
+            let isAll = ordered.count < Self.lookLimit
+            return (ParkedSight(counts: counts, ordered: ordered), isAll)
         }
     }
 
     /// An ordered record was sent.
     public func sent(_ number: Int64) throws(JournalFailure) {
-        try change { try $0.prepare("DELETE FROM parked WHERE number = ?").run(.integer(number)) }
+        try board.change {
+            try $0.prepare("DELETE FROM parked WHERE number = ?").run(.integer(number))
+        }
     }
 
     /// An ordered record was refused once more.
     public func refused(
         _ number: Int64, _ failure: PublishFailure
     ) throws(JournalFailure) {
-        try change { database in
+        try board.change { database in
             try database.prepare(
                 """
                 UPDATE parked SET ordered_at = NULL, code = ?2, reason = ?3 WHERE number = ?1
                 """
             ).run(.integer(number), .text(failure.code), .text(failure.reason))
-        }
-    }
-
-    private func change(_ body: (Database) throws -> Void) throws(JournalFailure) {
-        try run { connection in
-            connection.seenData = -1
-            try connection.database.transaction { try body(connection.database) }
-        }
-    }
-
-    private func run<Result>(
-        _ body: (inout Connection) throws -> Result
-    ) throws(JournalFailure) -> Result {
-        try connection.withLock { (connection) throws(JournalFailure) in
-            try reporting(path) { try body(&connection) }
         }
     }
 }
@@ -159,8 +133,8 @@ extension ParkedBook {
     public func records(
         after number: Int64 = 0, limit: Int = 1000
     ) throws(JournalFailure) -> [ParkedRecord] {
-        try run { connection in
-            try connection.database.prepare(
+        try board.read { database in
+            try database.prepare(
                 "SELECT \(Self.columns) FROM parked WHERE number > ? ORDER BY number LIMIT ?"
             ).all(.integer(number), .integer(max(1, limit)), read: Self.record)
         }
@@ -169,51 +143,38 @@ extension ParkedBook {
     /// Orders that a record be sent again; false when it is not parked.
     @discardableResult
     public func order(_ number: Int64) throws(JournalFailure) -> Bool {
-        try set(
-            "UPDATE parked SET ordered_at = coalesce(ordered_at, ?2) WHERE number = ?1", number)
+        try board.change { database in
+            try database.prepare(
+                "UPDATE parked SET ordered_at = coalesce(ordered_at, ?2) WHERE number = ?1"
+            ).run(.integer(number), .integer(WallClock.now().milliseconds))
+            return database.changes > 0
+        }
     }
 
     /// Drops a record for good; false when it is not parked.
     @discardableResult
     public func drop(_ number: Int64) throws(JournalFailure) -> Bool {
-        try run { connection in
-            connection.seenData = -1
-            let database = connection.database
-            return try database.transaction {
-                try database.prepare(
-                    """
-                    INSERT OR REPLACE INTO dropped(position, sink, dropped_at)
-                    SELECT position, sink, ?2 FROM parked WHERE number = ?1
-                        AND position IN (SELECT position FROM entries)
-                    """
-                ).run(.integer(number), .integer(WallClock.now().milliseconds))
-                try database.prepare("DELETE FROM parked WHERE number = ?")
-                    .run(.integer(number))
-                return database.changes > 0
-            }
+        try board.change { database in
+            try database.prepare(
+                """
+                INSERT OR REPLACE INTO dropped(position, sink, dropped_at)
+                SELECT position, sink, ?2 FROM parked WHERE number = ?1
+                    AND position IN (SELECT position FROM entries)
+                """
+            ).run(.integer(number), .integer(WallClock.now().milliseconds))
+            try database.prepare("DELETE FROM parked WHERE number = ?").run(.integer(number))
+            return database.changes > 0
         }
     }
 
     /// How a record stands.
     public func standing(of number: Int64) throws(JournalFailure) -> Standing {
-        try run { connection in
-            try connection.database.prepare(
+        try board.read { database in
+            try database.prepare(
                 "SELECT ordered_at IS NOT NULL, reason FROM parked WHERE number = ?"
             ).first(.integer(number)) { row -> Standing in
                 row.flag(0) ? .ordered : .parked(reason: row.text(1))
             } ?? .gone
-        }
-    }
-
-    private func set(_ sql: String, _ number: Int64) throws(JournalFailure) -> Bool {
-        try run { connection in
-            connection.seenData = -1
-            let database = connection.database
-            return try database.transaction {
-                try database.prepare(sql)
-                    .run(.integer(number), .integer(WallClock.now().milliseconds))
-                return try database.integer("SELECT changes()") > 0
-            }
         }
     }
 

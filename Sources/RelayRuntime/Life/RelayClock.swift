@@ -30,7 +30,8 @@ public final class RelayClock: Sendable {
         /// The machine's.
         package static let system = Readings(
             now: {
-                let time = RelayClock.read(CLOCK_BOOTTIME)
+                var time = timespec()
+                unsafe clock_gettime(CLOCK_BOOTTIME, &time)
                 return Instant(
                     nanoseconds: Int64(time.tv_sec) * 1_000_000_000 + Int64(time.tv_nsec))
             }, wall: { RelayClock.wall })
@@ -65,14 +66,5 @@ public final class RelayClock: Sendable {
     }
 
     /// The wall clock as the system has it, for logs.
-    public static var wall: Timestamp {
-        let time = read(CLOCK_REALTIME)
-        return Timestamp(milliseconds: Int64(time.tv_sec) * 1000 + Int64(time.tv_nsec) / 1_000_000)
-    }
-
-    private static func read(_ clock: clockid_t) -> timespec {
-        var time = timespec()
-        unsafe clock_gettime(clock, &time)
-        return time
-    }
+    public static var wall: Timestamp { Timestamp(milliseconds: SystemClock.wallMilliseconds) }
 }

@@ -36,7 +36,7 @@ final class TokenSigner: Sendable {
             // Which algorithm, is ours to say and not the token's (RFC 8725, 3.1).
             header["alg"] == "RS256", header["typ"] == .string(use.rawValue), header["crit"] == nil,
             let key = key.withLock({ $0 }), header["kid"] == .string(Self.name(of: key)),
-            key.verifies(signature, of: Array("\(parts[0]).\(parts[1])".utf8))
+            key.publicKey.verifies(signature, of: Array("\(parts[0]).\(parts[1])".utf8))
         else { return nil }
         return Self.value(parts[1])
     }

@@ -6,14 +6,13 @@ internal import RelayCore
 internal import RelayRuntime
 internal import TraxAPI
 
-/// Complete lists of one account, read one after the other at the account's pace.
-final class LinkLists {
+/// Complete lists of one account, read for a command at the account's pace.
+final class AccountLists {
     /// What the API is asked with; a person's changes while the command waits.
     private(set) var credential: Secret
     private let account: RegisteredAccount
     private let workshop: Workshop
     private let reader: ListReader
-    private let rules: Detection
     private let gap: Duration
 
     init(_ account: RegisteredAccount, _ workshop: Workshop) throws(CommandError) {
@@ -21,7 +20,6 @@ final class LinkLists {
         self.account = account
         self.workshop = workshop
         credential = try workshop.bearer(of: account)
-        rules = workshop.pipeline.detection
         gap = .seconds(1 / workshop.pipeline.source.perAccount.perSecond)
         do throws(TraxError) {
             reader = try ListReader(
@@ -32,16 +30,21 @@ final class LinkLists {
         }
     }
 
-    /// Reads the list; its rows' health is judged.
+    /// Reads the list.
     ///
-    /// A person's token that is refused is exchanged once.
-    func read() throws(CommandError) -> Result<[Connection], WalkFailure> {
-        let result = readOnce()
+    /// A person's token that is refused is exchanged once: the provider's clock may be ahead.
+    func read() throws(CommandError) -> Result<SealedWalk, WalkFailure> {
+        let result = reader.walk(credential: credential, gap: gap)
         guard case .failure(let failure) = result, case .refused(401, _, _) = failure.kind,
             try renewCredential()
         else { return result }
         pause()
-        return readOnce()
+        return reader.walk(credential: credential, gap: gap)
+    }
+
+    /// Reads the list; its rows as it shows them, their health judged.
+    func connections() throws(CommandError) -> Result<[Connection], WalkFailure> {
+        try read().map { $0.connections(by: workshop.pipeline.detection) }
     }
 
     /// Has another token of a person, after one was refused; false for an account with a key.
@@ -49,20 +52,6 @@ final class LinkLists {
         guard account.person != nil else { return false }
         credential = try workshop.bearer(of: account, rejected: credential)
         return true
-    }
-
-    private func readOnce() -> Result<[Connection], WalkFailure> {
-        var random = SystemRandomNumberGenerator()
-        let id = WalkID(start: RelayClock.wall, random: (random.next(), random.next()))
-        return reader.walk(
-            id, credential: credential, pause: { pause() }, now: { RelayClock.wall }
-        ).map { walk in
-            walk.rows.map { row in
-                var connection = row.connection
-                connection.health = rules.health(of: connection.status)
-                return connection
-            }
-        }
     }
 
     /// How soon after one request the next may come.
@@ -78,5 +67,27 @@ final class LinkLists {
             tv_sec: Int(parts.seconds), tv_nsec: Int(parts.attoseconds / 1_000_000_000))
         var rest = timespec()
         while unsafe nanosleep(&time, &rest) != 0, errno == EINTR { time = rest }
+    }
+}
+
+extension ListReader {
+    /// Walks a list now, with so long a pause between two pages.
+    func walk(credential: Secret, gap: Duration) -> Result<SealedWalk, WalkFailure> {
+        var random = SystemRandomNumberGenerator()
+        let id = WalkID(start: RelayClock.wall, random: (random.next(), random.next()))
+        return walk(
+            id, credential: credential, pause: { AccountLists.sleep(gap) },
+            now: { RelayClock.wall })
+    }
+}
+
+extension SealedWalk {
+    /// The rows as the list shows them, their health judged.
+    func connections(by rules: Detection) -> [Connection] {
+        rows.map { row in
+            var connection = row.connection
+            connection.health = rules.health(of: connection.status)
+            return connection
+        }
     }
 }
