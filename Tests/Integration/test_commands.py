@@ -190,6 +190,22 @@ def test_check_names_missing_credentials_wrong_topics_and_a_small_budget(make_re
     assert "Error: " in err, "what is wrong belongs on standard error"
 
 
+def test_check_counts_the_accounts_own_intervals_against_the_budget(make_relay, trax):
+    relay = make_relay(source={"budget": Plain("2/s"), "interval": {
+        "fastest": Plain("500ms"), "slowest": Plain("60s")}})
+    for index in range(10):
+        relay.enlist(trax.account(f"a{index}", rows=1))
+    relay.write()
+    code, out, err = relay.command("check", "--offline", relay.pipeline, pipeline=False)
+    assert code == 0 and "suffices for 10 accounts in 1m" in out, (out, err)
+    for index in range(4):
+        relay.register[f"a{index}"]["interval"] = "1s"
+    relay.write()
+    code, out, err = relay.command("check", "--offline", relay.pipeline, pipeline=False)
+    assert code == 78 and "budget 2/s is too small" in err, (out, err)
+    assert "4 of them within their own interval" in err, err
+
+
 def test_check_says_which_credentials_the_api_refuses(make_relay, trax):
     relay = make_relay().enlist(trax.account("a", rows=1))
     trax.accounts["a"].rekey()

@@ -110,16 +110,14 @@ def test_no_account_that_answers_waits_longer_than_slowest(make_relay, trax):
     accounts = [trax.account(f"a{index:02}", rows=1) for index in range(20)]
     relay.enlist(*accounts).start()
     for account in accounts:
-        account.wait_requests(6)
-    for account in accounts:
-        times = [each.at for each in account.requests]
-        gaps = [b - a for a, b in zip(times, times[1:])]
-        # A loaded machine may be late; a scheduler that forgets is not just late.
-        assert max(gaps) < 2.5, (account.name, gaps)
-        assert min(gaps) > 0.3, (account.name, gaps)
-    phases = sorted(account.requests[2].at % 1.0 for account in accounts)
-    spread = [b - a for a, b in zip(phases, phases[1:])]
-    assert max(spread) < 0.6, "all accounts are asked at the same instant"
+        account.wait_requests(10)
+    with trax.changed:
+        asked = {each.name: [one.at for one in each.requests] for each in accounts}
+    # A loaded machine is late for all; a scheduler that forgets one is late for that one.
+    counts = [len(times) for times in asked.values()]
+    assert max(counts) - min(counts) <= 2, counts
+    for name, times in asked.items():
+        assert times[-1] - times[0] > 0.8 * (len(times) - 1), (name, times)
 
 
 def test_an_interval_of_the_accounts_file_takes_the_place_of_slowest(make_relay, trax):
@@ -127,12 +125,13 @@ def test_an_interval_of_the_accounts_file_takes_the_place_of_slowest(make_relay,
     relay = make_relay(source={"budget": Plain("5/s"), "interval": {
         "fastest": Plain("500ms"), "slowest": Plain("60s")}})
     often = trax.account("often", rows=1)
-    relay.enlist(*(trax.account(f"a{index:02}", rows=1) for index in range(30)))
+    crowd = [trax.account(f"a{index:02}", rows=1) for index in range(30)]
+    relay.enlist(*crowd)
     relay.enlist(often, interval="1s").start(ready=False)
-    often.wait_requests(12, within=60)
-    times = [each.at for each in often.requests[2:]]
-    gaps = [b - a for a, b in zip(times, times[1:])]
-    assert max(gaps) < 2.5, gaps
+    often.wait_requests(13, within=60)
+    with trax.changed:
+        counts = [len(each.requests) for each in crowd]
+    assert max(counts) <= 5, counts
 
 
 def test_a_slow_account_is_asked_once_at_a_time(make_relay, trax):

@@ -31,7 +31,7 @@ enum CheckCommand {
         check.ok("pipeline file: \(workshop.pipeline.file)")
         check.secrets()
         let accounts = check.accounts()
-        check.budget(accounts: accounts.count)
+        check.budget(accounts.map(\.interval))
         check.listening()
         if !arguments.has("--offline") {
             check.api(accounts)
@@ -48,6 +48,8 @@ struct Check {
     struct Candidate {
         var id: AccountID
         var credential: Secret
+        /// Takes the place of `slowest`.
+        var interval: Duration?
         /// Whether it is a person's; nil stands for one whose refresh token is in the file alone.
         var person: Person = .none
 
@@ -117,10 +119,14 @@ struct Check {
                     of: file, signIn: pipeline.source.signIn)
                 for entry in entries where entry.isPaused != true {
                     let id = entry.account
-                    if let key = entry.credential { found[id] = Candidate(id: id, credential: key) }
+                    if let key = entry.credential {
+                        found[id] = Candidate(
+                            id: id, credential: key, interval: entry.interval)
+                    }
                     if let person = entry.person {
                         found[id] = Candidate(
-                            id: id, credential: person.refreshToken, person: .given)
+                            id: id, credential: person.refreshToken, interval: entry.interval,
+                            person: .given)
                     }
                 }
                 ok("accounts file: \(entries.count) accounts")
@@ -138,7 +144,7 @@ struct Check {
                     else { continue }
                     found[account.id] = Candidate(
                         id: account.id, credential: account.credential,
-                        person: isPerson ? .signedIn : .none)
+                        interval: account.interval, person: isPerson ? .signedIn : .none)
                 }
                 ok("journal: \(pipeline.journal.sqlite), \(registered.count) accounts to walk")
             } catch {
@@ -192,21 +198,28 @@ struct Check {
         }
     }
 
-    mutating func budget(accounts: Int) {
+    /// Whether every account can be walked within `slowest`, or what takes its place.
+    mutating func budget(_ intervals: [Duration?]) {
         let schedule = assembly.schedule
-        let capacity = 0.95 * schedule.budget * schedule.slowest.inSeconds
         let slowest = DurationText.format(schedule.slowest)
-        guard Double(accounts) <= capacity else {
+        let own = intervals.count { $0 != nil }
+        let whose = own == 0 ? "" : ", \(own) of them within their own interval"
+        let need = schedule.need(intervals: intervals)
+        guard need <= schedule.budget else {
+            let few = (need * 10).rounded(.up) / 10
             problem(
                 pipeline.problem(
                     at: "source.budget",
-                    "budget \(pipeline.source.budget) walks at most \(Int(capacity)) accounts"
-                        + " within `slowest` \(slowest), and there are \(accounts): raise `budget`"
-                        + " or `interval.slowest`"
+                    "budget \(pipeline.source.budget) is too small: to walk \(intervals.count)"
+                        + " accounts within `slowest` \(slowest)\(whose) takes \(few) requests a"
+                        + " second, and more where lists have several pages: raise `budget`,"
+                        + " `interval.slowest`\(own == 0 ? "" : " or the accounts' intervals")"
                 ).description)
             return
         }
-        ok("budget: \(pipeline.source.budget) suffices for \(accounts) accounts in \(slowest)")
+        ok(
+            "budget: \(pipeline.source.budget) suffices for \(intervals.count) accounts in"
+                + " \(slowest)\(whose)")
     }
 
     mutating func api(_ candidates: [Candidate]) {

@@ -3,8 +3,9 @@ internal import ConnectionEvents
 /// Who is walked next, under the budgets.
 ///
 /// The simple form: every account as often as the budget allows, between `fastest` and `slowest`,
-/// in the order in which they are due, so none is starved. Slots are small numbers that the caller
-/// gives to accounts. A slot is out of the queue from the moment `next` hands it out until `ended`.
+/// and of those that are due the one first that `slowest` allows least to wait, so none is starved.
+/// Slots are small numbers that the caller gives to accounts. A slot is out of the queue from the
+/// moment `next` hands it out until `ended`.
 public struct Schedule: Sendable {
     /// What the caller does next.
     public enum Next: Hashable, Sendable {
@@ -52,7 +53,7 @@ public struct Schedule: Sendable {
 
     let rules: ScheduleRules
     var slots: [Slot] = []
-    private var steady = DueHeap()
+    private var steady = WalkQueue()
     private var troubled = DueHeap()
     private var pages = DueHeap()
     private var budget: TokenBucket
@@ -63,6 +64,7 @@ public struct Schedule: Sendable {
     /// be.
     private let expected: Int
     private var pagesPerWalk = 1.0
+    private var demand: WalkDemand
 
     /// An empty schedule.
     ///
@@ -73,17 +75,18 @@ public struct Schedule: Sendable {
         expected = expecting
         budget = TokenBucket(rate: rules.budget, burst: .milliseconds(10), now: now)
         random = SeededRandom(seed: seed)
+        demand = WalkDemand(rules: rules)
     }
 
     /// How many accounts are admitted.
     public var active: Int { admitted }
 
     /// How often an account is walked now, if it asks for nothing of its own.
-    public var cycle: Duration { interval(slowest: rules.slowest, accounts: admitted) }
+    public var cycle: Duration { interval(slowest: rules.slowest, plan: plan(admitted)) }
 
-    /// Whether the budget suffices to walk every account within `slowest`.
+    /// Whether the budget suffices to walk every account within `slowest`, or what takes its place.
     public var isBudgetSufficient: Bool {
-        Double(admitted) * pagesPerWalk <= 0.95 * rules.budget * rules.slowest.inSeconds
+        demand.need(accounts: admitted) * pagesPerWalk <= rules.budget
     }
 
     /// Takes an account in.
@@ -100,11 +103,15 @@ public struct Schedule: Sendable {
         let kept = slots[slot].notBefore
         slots[slot] = Slot()
         slots[slot].isAdmitted = true
-        slots[slot].interval = Int32(clamping: interval?.wholeMilliseconds ?? 0)
+        own(slot, interval)
         slots[slot].notBefore = max(kept, emptyBucket(now))
         admitted += 1
-        let cycle = self.interval(of: slot, accounts: max(admitted, expected))
-        queue(slot, due: now + (phase.map { .seconds(cycle.inSeconds * $0) } ?? .zero))
+        guard let phase else {
+            queue(slot, due: now)
+            return
+        }
+        let cycle = self.interval(of: slot, plan: plan(max(admitted, expected)))
+        queue(slot, due: now + .seconds(cycle.inSeconds * phase), slack: slack(slot, after: cycle))
     }
 
     /// Takes an account out; a walk under way must be dropped by the caller.
@@ -118,6 +125,7 @@ public struct Schedule: Sendable {
         steady.remove(slot)
         troubled.remove(slot)
         pages.remove(slot)
+        own(slot, nil)
         slots[slot] = Slot()
         if pausing { slots[slot].notBefore = notBefore }
         admitted -= 1
@@ -125,9 +133,10 @@ public struct Schedule: Sendable {
 
     /// Changes what takes the place of `slowest` for an account.
     public mutating func setInterval(_ slot: Int, _ interval: Duration?, now: Instant) {
-        slots[slot].interval = Int32(clamping: interval?.wholeMilliseconds ?? 0)
+        own(slot, interval)
         guard let due = steady.due(of: slot) else { return }
-        queue(slot, due: min(due, now + self.interval(of: slot, accounts: admitted)))
+        let cycle = self.interval(of: slot, plan: plan(admitted))
+        queue(slot, due: min(due, now + cycle), slack: slack(slot, after: cycle))
     }
 
     /// Walks an account as soon as its bucket allows: a command, a hint, a new credential.
@@ -164,7 +173,7 @@ public struct Schedule: Sendable {
     /// Hands out what is to be done next; whoever is handed out has its token.
     public mutating func next(now: Instant) -> Next {
         let place = troubledWalking < max(1, rules.places / 4)
-        var head = steady.first
+        var head = steady.first(now: now)
         if place, let other = troubled.first, head.map({ other.due < $0.due }) ?? true {
             head = other
         }
@@ -204,14 +213,18 @@ public struct Schedule: Sendable {
         let began = Instant(nanoseconds: slots[slot].began)
         let rules = rules(of: slot)
         var due = now
+        var slack = Duration.zero
         switch outcome {
         case .sealed(let count, let confirm):
             slots[slot].failures = 0
             pagesPerWalk += (Double(max(1, count)) - pagesPerWalk) * 0.01
-            due =
-                confirm
-                ? now + rules.confirmAfter
-                : began + jittered(interval(of: slot, accounts: admitted))
+            if confirm {
+                due = now + rules.confirmAfter
+            } else {
+                let plan = plan(admitted)
+                due = began + jittered(slot, plan)
+                slack = self.slack(slot, after: interval(of: slot, plan: plan))
+            }
         case .refused:
             slots[slot].failures = 0
             due = now + rules.confirmAfter
@@ -224,10 +237,10 @@ public struct Schedule: Sendable {
             break
         }
         if slots[slot].isRenewed { renew(slot, now: now) }
-        if slots[slot].isHastened { due = now }
+        if slots[slot].isHastened { (due, slack) = (now, .zero) }
         slots[slot].isRenewed = false
         slots[slot].isHastened = false
-        return queue(slot, due: max(due, now)) - now
+        return queue(slot, due: max(due, now), slack: slack) - now
     }
 
     /// When a bucket that is empty now has its first token.
@@ -250,15 +263,27 @@ public struct Schedule: Sendable {
         slots[slot].notBefore = emptyBucket(now)
     }
 
+    /// Puts a slot into the queue that is its own.
+    ///
+    /// - Parameter slack: how long it may wait once it is due.
+    /// - Returns: when it is due.
     @discardableResult
-    private mutating func queue(_ slot: Int, due: Instant) -> Instant {
+    private mutating func queue(_ slot: Int, due: Instant, slack: Duration = .zero) -> Instant {
         let due = max(due, Instant(nanoseconds: slots[slot].notBefore))
         if slots[slot].isTroubled {
             troubled.set(slot, due: due)
         } else {
-            steady.set(slot, due: due)
+            steady.set(slot, due: due, slack: slack)
         }
         return due
+    }
+
+    /// How long an account may wait that is due that long after its last walk.
+    ///
+    /// The jitter of its interval is no part of it, so that of accounts with the same promise the
+    /// one comes first that is due first.
+    private func slack(_ slot: Int, after interval: Duration) -> Duration {
+        rules(of: slot).slowest - interval
     }
 
     /// Doubles from the confirming interval to the longest, less up to a fifth, so that none march
@@ -271,15 +296,20 @@ public struct Schedule: Sendable {
         return .seconds(full * (1 - 0.2 * random.unit()))
     }
 
-    /// Up to a tenth earlier, never later, so that `slowest` stays a promise and clumps dissolve.
+    /// When a walk that is sealed comes again, counted from its beginning.
     ///
+    /// Up to a tenth earlier than the interval, so that `slowest` stays a promise and clumps
+    /// dissolve: accounts that were taken in together, or waited together, would march in step.
+    /// Where that were sooner than `fastest`, as much later, as far as `slowest` has room.
     /// Less where the budget is nearly spent: walks that come early are paid for by others that
     /// come late, and with nothing to spare everyone goes in turn.
-    private mutating func jittered(_ interval: Duration) -> Duration {
-        let least = Double(admitted) * pagesPerWalk / rules.budget
-        let spare = 1 - least / interval.inSeconds
-        let share = min(0.1, max(0, 2 * (spare - 0.02)))
-        return max(rules.fastest, .seconds(interval.inSeconds * (1 - share * random.unit())))
+    private mutating func jittered(_ slot: Int, _ plan: WalkDemand.Plan) -> Duration {
+        let interval = interval(of: slot, plan: plan).inSeconds
+        let span = interval * min(0.1, max(0, 2 * (0.98 - plan.load)))
+        let earliest = max(rules.fastest.inSeconds, interval - span)
+        let room = rules.planned(rules(of: slot).slowest).inSeconds
+        let latest = max(interval, min(earliest + span, room))
+        return .seconds(latest - (latest - earliest) * random.unit())
     }
 
     private func rules(of slot: Int) -> ScheduleRules {
@@ -287,12 +317,25 @@ public struct Schedule: Sendable {
         return rules.with(interval: own > 0 ? .milliseconds(Int64(own)) : nil)
     }
 
-    private func interval(of slot: Int, accounts: Int) -> Duration {
-        interval(slowest: rules(of: slot).slowest, accounts: accounts)
+    private func interval(of slot: Int, plan: WalkDemand.Plan) -> Duration {
+        interval(slowest: rules(of: slot).slowest, plan: plan)
     }
 
-    private func interval(slowest: Duration, accounts: Int) -> Duration {
-        let fair = Double(accounts) * pagesPerWalk / (0.95 * rules.budget)
-        return max(rules.fastest, .seconds(min(fair, 0.95 * slowest.inSeconds)))
+    private func interval(slowest: Duration, plan: WalkDemand.Plan) -> Duration {
+        let longest = rules.planned(slowest)
+        return plan.fair < longest.inSeconds ? max(rules.fastest, .seconds(plan.fair)) : longest
+    }
+
+    private func plan(_ accounts: Int) -> WalkDemand.Plan {
+        demand.plan(accounts: accounts, pagesPerWalk: pagesPerWalk)
+    }
+
+    /// Takes a slot's own interval into the demand, and the one before out of it.
+    private mutating func own(_ slot: Int, _ interval: Duration?) {
+        let before = slots[slot].interval
+        if before > 0 { demand.count(.milliseconds(Int64(before)), by: -1) }
+        let own = Int32(clamping: interval?.wholeMilliseconds ?? 0)
+        slots[slot].interval = own
+        if own > 0 { demand.count(.milliseconds(Int64(own)), by: 1) }
     }
 }

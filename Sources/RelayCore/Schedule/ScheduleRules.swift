@@ -29,6 +29,25 @@ public struct ScheduleRules: Hashable, Sendable {
     /// The longest that failing and blind accounts are left alone.
     public var longestBackOff: Duration { max(slowest, .seconds(300)) }
 
+    /// Requests a second that it takes to walk each account within `slowest`, with lists of one
+    /// page; more than the budget is too many.
+    ///
+    /// - Parameter intervals: what takes the place of `slowest`, for each account; nil: nothing.
+    public func need(intervals: [Duration?]) -> Double {
+        var demand = WalkDemand(rules: self)
+        for case .some(let own) in intervals { demand.count(own, by: 1) }
+        return demand.need(accounts: intervals.count)
+    }
+
+    /// The longest interval that is planned where `slowest`, or what takes its place, is a promise.
+    ///
+    /// A little shorter, as who is due waits for the next token of the budget, and perhaps for
+    /// others that are due at the same moment.
+    func planned(_ slowest: Duration) -> Duration {
+        let margin = min(max(0.05 * slowest.inSeconds, 2 / budget), 0.2 * slowest.inSeconds)
+        return max(fastest, .seconds(slowest.inSeconds - margin))
+    }
+
     /// The rules of an account whose own interval takes the place of `slowest`.
     func with(interval: Duration?) -> ScheduleRules {
         var rules = self

@@ -83,11 +83,16 @@ final class PaceChecks {
         }
         // Requests a second that the accounts' own intervals ask for.
         let load = active.reduce(0) { $0 + Double(world.api.pages($1)) / own($1) }
+        let longest = active.map { world.api.pages($0) }.max() ?? 0
         for account in active {
             let suffices = need <= rules.slowest.inSeconds && load <= 0.9 * rules.budget
             // Where the budget does not suffice, everyone goes in turn.
             let limit = suffices ? own(account) : 3 * max(need, own(account))
-            let most = max(limit, need, rules.fastest.inSeconds) + 0.25
+            // A walk that is under way takes the tokens of its pages first, and what is planned
+            // leaves time for that in an interval of the length of `slowest` only.
+            let isOwn = world.register[account]?.interval != nil
+            let turn = isOwn ? (Double(longest) + 1) / rules.budget : 0
+            let most = max(limit, rules.fastest.inSeconds) + turn + 0.25
             var last = start
             for begin in (begins[account] ?? []) + [now] {
                 let gap = (begin - last).inSeconds

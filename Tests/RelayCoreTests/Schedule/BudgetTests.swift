@@ -162,6 +162,49 @@ private struct Rig {
         #expect(rig.schedule.isBudgetSufficient == (accounts < 195), "it says so with some caution")
     }
 
+    @Test(arguments: [(30, 1, 1000), (30, 2, 2000), (200, 6, 2500), (600, 8, 4000)])
+    func `an account's own interval is kept however short, and the crowd has what is left`(
+        crowd: Int, hasty: Int, own: Int
+    ) {
+        let rules = ScheduleRules(
+            budget: 5, perAccount: 5, fastest: .milliseconds(500), slowest: .seconds(900))
+        var rig = Rig(rules, seed: UInt64(crowd))
+        for slot in 0..<crowd { rig.schedule.admit(slot, phase: nil, interval: nil, now: .zero) }
+        let asking = crowd..<crowd + hasty
+        for slot in asking {
+            rig.schedule.admit(slot, phase: nil, interval: .milliseconds(own), now: .zero)
+        }
+        #expect(rig.schedule.isBudgetSufficient)
+        rig.run(until: .seconds(2000))
+        // The start is a queue of new accounts.
+        let start = Instant.seconds(400)
+        for slot in asking {
+            let times = rig.walks[slot, default: []].drop { $0 < start }
+            let gaps = zip(times, times.dropFirst()).map { $1 - $0 }
+            #expect(gaps.max()! <= .milliseconds(own), "\(slot)")
+        }
+        let used = Double(rig.requests.count) / (2000 * rules.budget)
+        #expect(used > 0.9, "what they leave is spent on the others")
+        for slot in asking { rig.schedule.setInterval(slot, nil, now: rig.now) }
+        #expect(rig.schedule.cycle < .seconds(Double(crowd + hasty) / 4.74))
+    }
+
+    @Test func `own intervals that the budget cannot bear are told, and the others go in turn`() {
+        let rules = ScheduleRules(
+            budget: 5, perAccount: 5, fastest: .milliseconds(500), slowest: .seconds(60))
+        var rig = Rig(rules, seed: 8)
+        for slot in 0..<60 { rig.schedule.admit(slot, phase: nil, interval: nil, now: .zero) }
+        #expect(rig.schedule.isBudgetSufficient)
+        for slot in 60..<90 {
+            rig.schedule.admit(slot, phase: nil, interval: .seconds(1), now: .zero)
+        }
+        #expect(!rig.schedule.isBudgetSufficient)
+        rig.run(until: .seconds(600))
+        for slot in 0..<60 { #expect(rig.longestGap(slot, to: rig.now) < .seconds(90), "\(slot)") }
+        for slot in 60..<90 { rig.schedule.retire(slot) }
+        #expect(rig.schedule.isBudgetSufficient)
+    }
+
     @Test func `when the budget does not suffice, it is spent, and nobody starves`() {
         let rules = ScheduleRules(
             budget: 10, perAccount: 5, fastest: .seconds(2), slowest: .seconds(20))
@@ -191,6 +234,18 @@ private struct Rig {
         #expect(Double(rig.requests.count) > 0.9 * 200 * rules.budget)
         #expect(rig.schedule.cycle < .seconds(11))
         for slot in 0..<100 { #expect(rig.longestGap(slot, to: rig.now) < .seconds(13)) }
+    }
+
+    @Test func `accounts that were taken in together do not march in step for ever`() {
+        let rules = ScheduleRules(
+            budget: 500, perAccount: 5, fastest: .seconds(2), slowest: .seconds(60))
+        var rig = Rig(rules, seed: 9)
+        for slot in 0..<40 { rig.schedule.admit(slot, phase: nil, interval: nil, now: .zero) }
+        rig.run(until: .seconds(600))
+        // The widest silence of the last cycle: in step it is nearly the whole of it.
+        let last = rig.requests.suffix(41)
+        let gaps = zip(last, last.dropFirst()).map { $1.at - $0.at }
+        #expect(gaps.max()! < .seconds(0.6))
     }
 
     @Test func `phases hashed from the ids spread a restart over the whole cycle`() {
