@@ -141,6 +141,21 @@ public final class SQLiteJournal: Journal {
         try reading { try $0.told() }
     }
 
+    /// The brokers of these sinks have not said yet what they remember; nothing is written.
+    public func awaitWord(of sinks: Set<SinkName>) {
+        writer.withLock { $0.awaitWord(of: sinks) }
+    }
+
+    /// Where the head was when the first entry was written that a broker was not asked about.
+    public func unheard() throws(JournalFailure) -> [SinkName: JournalPosition] {
+        try reading { try $0.unheard() }
+    }
+
+    /// What the brokers of these sinks remember fits; durable when it returns.
+    public func heard(_ sinks: Set<SinkName>) throws(JournalFailure) {
+        try writing { try $0.heard(sinks) }
+    }
+
     /// The marks of the last sealed walks, as far as they were saved.
     public func marks() throws(JournalFailure) -> [AccountID: SealMark] {
         try reading { try $0.marks() }

@@ -252,6 +252,44 @@ import Testing
         #expect(try journal.place(of: s) == JournalPosition(5))
     }
 
+    @Test func `where the head was when a broker was last heard is noted with the first entry`()
+        throws
+    {
+        let folder = try Folder()
+        let (events, states) = (SinkName("events"), SinkName("state"))
+        func open() throws -> SQLiteJournal {
+            try SQLiteJournal(
+                try folder.open(), lock: try JournalLock(journal: folder.journal))
+        }
+        func append(_ sequence: Int64, _ journal: SQLiteJournal) throws {
+            var batch = JournalBatch()
+            batch.entries = [entry(a, c1, sequence: sequence)]
+            _ = try journal.commit(batch)
+        }
+        do {
+            let journal = try open()
+            try append(1, journal)
+            journal.awaitWord(of: [events, states])
+            _ = try journal.commit(belief(1))
+            #expect(try journal.unheard().isEmpty, "a belief alone is no entry")
+            try append(2, journal)
+            try append(3, journal)
+            let start = JournalPosition(1)
+            #expect(try journal.unheard() == [events: start, states: start])
+            try journal.close()
+        }
+        // The next life has not heard either, and does not move it.
+        let journal = try open()
+        journal.awaitWord(of: [events, states])
+        try append(4, journal)
+        #expect(try journal.unheard()[events] == JournalPosition(1))
+        try journal.heard([events])
+        try append(5, journal)
+        #expect(try journal.unheard() == [states: JournalPosition(1)])
+        try journal.setPlaces([states: nil])
+        #expect(try journal.unheard().isEmpty, "a sink that is gone leaves nothing")
+    }
+
     @Test func `marks are kept beside those saved before`() throws {
         func mark(_ number: UInt64) -> SealMark {
             SealMark(walk: WalkID(high: number, low: ~number), fingerprint: .of([UInt8(number)]))

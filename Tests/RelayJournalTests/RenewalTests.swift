@@ -47,6 +47,7 @@ import Testing
 
     /// A journal with a belief and three entries, one of them delivered.
     private func fill() throws {
+        journal.awaitWord(of: [Self.states])
         var batch = JournalBatch()
         batch.beliefs = [(a, .update(head(epoch: 5, sequence: 3), rows: [c1: row(c1)]))]
         batch.entries = (1...3).map { entry(a, c1, sequence: $0, numberedBy: [Self.events]) }
@@ -106,6 +107,7 @@ import Testing
         #expect(try renewed.places() == [Self.events: JournalPosition(3)])
         #expect(try renewed.answered() == told)
         #expect(try journal.told().isEmpty)
+        #expect(try renewed.unheard().isEmpty)
         // What was delivered stays to be looked at; what was not is gone; positions go on.
         let entries = try renewed.entries(after: .start, limit: 10, bytes: 1 << 20)
         #expect(entries.map(\.position.number) == [1, 4, 5])

@@ -11,6 +11,9 @@ final class FakeJournal: Journal {
         var states: [String: ReadState] = [:]
         var remembered: [AccountID: [StateRecord]] = [:]
         var answered: [SinkName: Progress] = [:]
+        /// Sinks whose brokers have not told yet, and where the head was when that began.
+        var awaited: Set<SinkName> = []
+        var unheard: [SinkName: JournalPosition] = [:]
         /// The position before the first entry.
         var base: Int64 = 0
         var beliefs: [AccountID: Belief] = [:]
@@ -98,6 +101,11 @@ final class FakeJournal: Journal {
             (content) throws(JournalFailure) in
             if let failure = content.commitFailure { throw failure }
             content.commits += 1
+            if !batch.entries.isEmpty {
+                for sink in content.awaited where content.unheard[sink] == nil {
+                    content.unheard[sink] = content.head
+                }
+            }
             for (account, write) in batch.beliefs { content.apply(write, to: account) }
             for entry in batch.entries { content.append(entry) }
             for finding in batch.links { content.note(finding) }
@@ -155,6 +163,20 @@ final class FakeJournal: Journal {
 }
 
 extension FakeJournal: RenewableJournal {
+    func awaitWord(of sinks: Set<SinkName>) { content.withLock { $0.awaited.formUnion(sinks) } }
+
+    func unheard() throws(JournalFailure) -> [SinkName: JournalPosition] {
+        content.withLock { $0.unheard }
+    }
+
+    func heard(_ sinks: Set<SinkName>) throws(JournalFailure) {
+        try content.withLock { (content) throws(JournalFailure) in
+            if let failure = content.placeFailure { throw failure }
+            content.awaited.subtract(sinks)
+            for sink in sinks { content.unheard[sink] = nil }
+        }
+    }
+
     func answered() throws(JournalFailure) -> [SinkName: Progress] {
         content.withLock { $0.answered }
     }
@@ -188,6 +210,7 @@ extension FakeJournal: RenewableJournal {
             content.places = [:]
             for sink in renewal.eventSinks { content.places[sink] = head }
             content.answered = renewal.answered
+            content.unheard = [:]
             var read: [AccountID: [StateRecord]] = [:]
             for state in content.states.values {
                 guard let value = state.value,

@@ -118,6 +118,50 @@ import Threading
         #expect(relay.misfit?.cause == .restored)
     }
 
+    @Test func `nor does a restart before the broker tells`() throws {
+        let stage = Stage()
+        try begin(stage)
+        let backup = stage.journal.content.withLock { $0 }
+        try stage.add("c", ["e1": "active"])
+        try stage.run { _ in
+            try eventually("baseline") {
+                stage.publisher.values("states").contains { $0.contains("\"e1\"") }
+            }
+        }
+        // Put back, it comes to the same position with the same record, and dies.
+        stage.journal.content.withLock { $0 = backup }
+        stage.publisher.leave(true)
+        try stage.run { _ in
+            try eventually("baseline") { stage.journal.belief("c") != nil }
+        }
+        stage.publisher.leave(false)
+        #expect(try renew(stage).cause == .restored)
+        // The next life has nothing to be in doubt about.
+        try stage.run { _ in try stage.walks(2, of: "key-of-a") }
+        #expect(stage.journal.content.withLock { $0.unheard.isEmpty })
+        try stage.run { _ in try stage.walks(2, of: "key-of-a") }
+    }
+
+    @Test func `nothing is published before it is noted that the broker has told`() throws {
+        let stage = Stage()
+        try begin(stage)
+        stage.publisher.leave(true)
+        try stage.run { _ in
+            stage.world.set("key-of-a", "c1", "active")
+            try eventually("journaled") { stage.journal.events("a").count == 2 }
+        }
+        stage.publisher.leave(false)
+        let failure = JournalFailure(kind: .failed, code: "io", reason: "the disk failed")
+        stage.journal.content.withLock { $0.placeFailure = failure }
+        let delivered = stage.publisher.values("events").count
+        try stage.run { _ in
+            try eventually("tried") { stage.publisher.state.withLock { $0.opens } > 1 }
+            #expect(stage.publisher.values("events").count == delivered)
+            stage.journal.content.withLock { $0.placeFailure = nil }
+            try eventually("told") { try stage.delivered("a").count == 2 }
+        }
+    }
+
     @Test func `a copy that differs by a state record alone is noticed too`() throws {
         let stage = Stage()
         try begin(stage)

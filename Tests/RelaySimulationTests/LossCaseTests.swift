@@ -60,4 +60,25 @@ import Testing
             #expect(outcome.types["account.resynced"] == 3, "\(isRestored)")
         }
     }
+
+    @Test(arguments: 0..<10 as Range<UInt64>)
+    func `nor does a copy hide that comes to the same position and dies before the broker is back`(
+        seed: UInt64
+    ) {
+        // `account.removed` has the same id in both histories, whatever came before it.
+        let outcome = history(
+            seed: seed,
+            [
+                Happening(at: .seconds(22), what: .backup),
+                Happening(at: .seconds(23), what: .remove(account: 2)),
+                Happening(at: .seconds(26), what: .lose(restoring: true)),
+                Happening(at: .seconds(26), lasting: .seconds(14), what: .broker(.away)),
+                Happening(
+                    at: .seconds(34),
+                    what: .crash(
+                        effects: 0, isBefore: true, isPowerCut: true, rest: .seconds(2))),
+            ])
+        #expect(outcome.violation == nil)
+        #expect(outcome.types["account.resynced"] == 2)
+    }
 }

@@ -17,7 +17,8 @@ public enum Reconciliation: Hashable, Sendable {
     public struct Known: Sendable {
         /// The journal.
         public var journal: JournalID
-        /// Its newest position.
+        /// Its newest position of those that are this history for certain: what was decided before
+        /// the broker had told is not.
         public var head: JournalPosition
         /// The position of its oldest entry; one past the head when there is none.
         public var tail: JournalPosition

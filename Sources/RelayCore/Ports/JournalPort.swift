@@ -307,6 +307,21 @@ public protocol Journal: AnyObject, Sendable {
     /// What brokers were told last of the sinks, as far as it was saved.
     func told() throws(JournalFailure) -> [SinkName: JournalPosition]
 
+    /// The brokers of these sinks have not said yet what they remember; nothing is written.
+    ///
+    /// The next commit of entries notes where the head was before, unless that is noted already:
+    /// a broker that remembers more than that does not speak of this history, though entries of
+    /// the same numbers are there by then.
+    func awaitWord(of sinks: Set<SinkName>)
+
+    /// Where the head was when the first entry was written that a sink's broker was not asked
+    /// about, as far as there is one.
+    func unheard() throws(JournalFailure) -> [SinkName: JournalPosition]
+
+    /// What the brokers of these sinks remember fits; durable before it returns, since what is
+    /// published from then on is remembered, too.
+    func heard(_ sinks: Set<SinkName>) throws(JournalFailure)
+
     /// All sinks that have a place.
     func places() throws(JournalFailure) -> [SinkName: JournalPosition]
 

@@ -89,6 +89,15 @@ extension Journal {
     /// Nothing: a journal whose brokers are always the same ones.
     public func told() throws(JournalFailure) -> [SinkName: JournalPosition] { [:] }
 
+    /// Nothing is noted: a journal that is never put back.
+    public func awaitWord(of sinks: Set<SinkName>) {}
+
+    /// None: a journal that is never put back.
+    public func unheard() throws(JournalFailure) -> [SinkName: JournalPosition] { [:] }
+
+    /// Nothing was noted: a journal that is never put back.
+    public func heard(_ sinks: Set<SinkName>) throws(JournalFailure) {}
+
     /// Nothing: a journal that is never renewed answers nobody.
     public func answered() throws(JournalFailure) -> [SinkName: Progress] { [:] }
 

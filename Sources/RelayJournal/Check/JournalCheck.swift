@@ -20,8 +20,8 @@ public struct JournalCheck {
 
     private let database: Database
     private let path: String
-    /// Whether it has the tables and columns of this relay's journals.
-    private var isCurrent = false
+    /// Whether its rows have checksums.
+    private var hasChecksums = false
 
     /// Looks at a journal.
     ///
@@ -88,8 +88,8 @@ public struct JournalCheck {
         }
         guard version > 0 else { return false }
         facts.append("journal version \(version)")
-        isCurrent = version == Schema.current.version
-        if !isCurrent {
+        hasChecksums = version >= Schema.firstWithChecksums
+        if version != Schema.current.version {
             facts.append("the next `run` brings it to version \(Schema.current.version)")
         }
         return true
@@ -195,7 +195,7 @@ public struct JournalCheck {
 
     /// A bit that flipped in a text leaves it a text.
     private mutating func lookAtChecksums() {
-        guard isCurrent else { return facts.append("checksums: none in this version") }
+        guard hasChecksums else { return facts.append("checksums: none in this version") }
         var checked = 0
         for (table, columns, name) in [
             ("entries", Checksum.entryColumns, "entry"), ("heads", "account, head", "belief of"),

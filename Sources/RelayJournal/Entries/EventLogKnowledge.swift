@@ -27,8 +27,9 @@ extension EventLog {
         let head = try head()
         return try readers.withReader { reader in
             let place = try reader.places()[sink]
+            let certain = try reader.unheard()[sink] ?? head
             var known = Reconciliation.Known(
-                journal: journal, head: head, tail: try reader.tail(), isEmpty: head == .start,
+                journal: journal, head: certain, tail: try reader.tail(), isEmpty: head == .start,
                 place: place ?? head, isFresh: place == nil, told: try reader.told()[sink],
                 answered: try reader.answered()[sink])
             if let position { known.eventThere = try reader.eventID(at: position) }

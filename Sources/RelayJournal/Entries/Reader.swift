@@ -137,12 +137,16 @@ final class Reader {
         return places
     }
 
-    func told() throws -> [SinkName: JournalPosition] {
-        var told: [SinkName: JournalPosition] = [:]
-        try database.prepare("SELECT sink, position FROM told").each { row in
-            told[SinkName(row.text(0))] = JournalPosition(row.integer(1))
+    func told() throws -> [SinkName: JournalPosition] { try positions(in: "told") }
+
+    func unheard() throws -> [SinkName: JournalPosition] { try positions(in: "unheard") }
+
+    private func positions(in table: String) throws -> [SinkName: JournalPosition] {
+        var positions: [SinkName: JournalPosition] = [:]
+        try database.prepare("SELECT sink, position FROM \(table)").each { row in
+            positions[SinkName(row.text(0))] = JournalPosition(row.integer(1))
         }
-        return told
+        return positions
     }
 
     func remembered(of account: AccountID) throws -> [StateRecord] {

@@ -37,6 +37,7 @@ final class Writer {
     let pruning: Pruning
     /// Accounts that have, or had since the start, an open hold: only these are looked for.
     private var held: Set<AccountID> = []
+    private let unheard: UnheardTable
     /// Whether anything is remembered of accounts that are met only now.
     private let remembers: Bool
 
@@ -95,6 +96,7 @@ final class Writer {
             """)
         remembers = try database.integer("SELECT EXISTS(SELECT 1 FROM remembered)") != 0
         marks = try MarkTable(database)
+        unheard = try UnheardTable(database)
         try database.prepare("SELECT account FROM holds").each { row in
             if let account = AccountID(row.text(0)) { held.insert(account) }
         }
@@ -110,6 +112,7 @@ final class Writer {
         var position = head
         var epoch = lastEpoch
         try database.transaction {
+            if !batch.entries.isEmpty { try unheard.mark(at: head) }
             var gone: Set<AccountID> = []
             for (account, write) in batch.beliefs {
                 switch write {
@@ -140,14 +143,26 @@ final class Writer {
             if epoch != lastEpoch { try putCounter.run(.text("last_epoch"), .integer(epoch)) }
         }
         (head, lastEpoch) = (position, epoch)
+        if !batch.entries.isEmpty { unheard.noteMarked() }
         return position
+    }
+
+    func awaitWord(of sinks: Set<SinkName>) { unheard.awaitWord(of: sinks) }
+
+    /// Durable when it returns.
+    func heard(_ sinks: Set<SinkName>) throws {
+        try refuseWhenOver()
+        if unheard.hasMark(ofAny: sinks) { try database.transaction { try unheard.remove(sinks) } }
+        unheard.forget(sinks)
     }
 
     func setPlaces(
         _ places: [SinkName: JournalPosition?], told: [SinkName: JournalPosition]
     ) throws {
         try refuseWhenOver()
+        let gone = Set(places.filter { $0.value == nil }.keys)
         try withoutWaiting {
+            try unheard.remove(gone)
             for (sink, place) in places {
                 if let place {
                     try putPlace.run(.text(sink.text), .integer(place.number))
@@ -160,6 +175,7 @@ final class Writer {
                 try putTold.run(.text(sink.text), .integer(position.number))
             }
         }
+        unheard.forget(gone)
     }
 
     /// Saves marks, which are of no use without room for what is believed.

@@ -99,7 +99,7 @@ extension Writer {
             """
             DELETE FROM heads; DELETE FROM rows; DELETE FROM marks; DELETE FROM sink_numbers;
             DELETE FROM holds; DELETE FROM parked; DELETE FROM dropped; DELETE FROM places;
-            DELETE FROM told; DELETE FROM answered;
+            DELETE FROM told; DELETE FROM answered; DELETE FROM unheard;
             """)
         try database.prepare("DELETE FROM entries WHERE position > ?")
             .run(.integer(renewal.kept.number))

@@ -13,7 +13,11 @@ struct Schema {
     /// The schema of this version of the relay.
     static let current = Schema(migrations: [
         version1, version2, version3, parkedRecords, linkWatches, people, checksums,
+        unheardBrokers,
     ])
+
+    /// The first version whose rows have checksums.
+    static let firstWithChecksums: Int64 = 7
 
     /// The nth leads from version n to n + 1; version 0 is an empty file.
     let migrations: [String]
@@ -266,6 +270,14 @@ extension Schema {
             sink TEXT NOT NULL,
             dropped_at INTEGER NOT NULL,
             PRIMARY KEY(position, sink)
+        ) STRICT, WITHOUT ROWID;
+        """
+
+    /// Where the head was before the first entry of which a sink's broker was not asked.
+    private static let unheardBrokers = """
+        CREATE TABLE unheard(
+            sink TEXT PRIMARY KEY,
+            position INTEGER NOT NULL
         ) STRICT, WITHOUT ROWID;
         """
 }

@@ -189,6 +189,7 @@ final class Courier: Sendable {
             // What was written meanwhile cannot have been published: nothing was, before.
             let head = status.withLock { $0.hasOpened } ? head.withLock { $0 } : firstHead
             let found = try reconcile(progress, lanes: delivery.lanes, head: head)
+            try noteHeard()
             if !found.claims.isEmpty { try tell(Run(parts: found.claims)) }
             delivery.opened(places: found.places)
             filling.begin(

@@ -30,13 +30,15 @@ extension Courier {
             let isEmpty = head == .start ? try journal.heads().isEmpty : false
             let answered = try journal.answered()
             let toldLast = try journal.told()
+            let unheard = try journal.unheard()
             let fresh = status.withLock { $0.fresh }
             result = Reconciled(tail: try journal.tail())
             for lane in lanes {
                 let sink = lane.plan.name
                 let told = progress[sink]
+                let certain = min(head, unheard[sink] ?? head)
                 var known = Reconciliation.Known(
-                    journal: journal.id, head: head, tail: result.tail, isEmpty: isEmpty,
+                    journal: journal.id, head: certain, tail: result.tail, isEmpty: isEmpty,
                     place: lane.place, isFresh: fresh.contains(sink), told: toldLast[sink],
                     answered: answered[sink])
                 if let told { known.eventThere = try journal.eventID(at: told.position) }
@@ -74,6 +76,16 @@ extension Courier {
             throw failure(misfit)
         }
         return result
+    }
+
+    /// Nothing is published before it is durable that all sinks' brokers have told, and fit.
+    func noteHeard() throws(PublishFailure) {
+        guard route.isRemote else { return }
+        do throws(JournalFailure) {
+            try journal.heard(Set(route.sinks.map(\.name)))
+        } catch {
+            throw PublishFailure(kind: .unavailable, code: error.code, reason: error.reason)
+        }
     }
 
     /// Publishes, and takes note of the places that the other side has thereby been told.

@@ -124,6 +124,8 @@ public final class Relay: Sendable {
                 name: parts.settings.name, route: $0, journal: journal, clock: clock,
                 log: parts.log, head: head, parking: $0.isRemote ? parts.parking : nil)
         }
+        journal.awaitWord(
+            of: Set(parts.routes.filter(\.isRemote).flatMap(\.sinks).map(\.name)))
     }
 
     /// Nothing that this journal has stamped is later.

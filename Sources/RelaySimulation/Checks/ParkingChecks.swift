@@ -74,7 +74,7 @@ extension SinkChecks {
     func pruning(_ count: Int) {
         for (sink, known) in taken where sink != World.state && !known.isForked {
             let lacking = disk.entries.prefix(count).first {
-                $0.position.number > known.position && Self.takes(sink, $0)
+                $0.position.number > max(known.position, known.copied) && Self.takes(sink, $0)
             }
             if let lacking {
                 checks.fail(

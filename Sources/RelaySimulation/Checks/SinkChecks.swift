@@ -11,6 +11,8 @@ final class SinkChecks {
         var reached = JournalPosition.start
         /// The newest event of each account.
         var numbers: [AccountID: (epoch: Int64, number: Int64)] = [:]
+        /// How far it had taken the history that an older copy holds, if that is another by now.
+        var copied: Int64 = 0
         /// Whether a restored journal may have told it another history: it remembers no place.
         var isForked = false
     }
@@ -155,8 +157,9 @@ final class SinkChecks {
     }
 
     /// The journal is another; a sink that remembers nothing may be told another history.
-    func lost() {
+    func lost(positions: [SinkName: Int64]) {
         (holes, resent) = ([:], [])
+        for sink in taken.keys { taken[sink]?.copied = positions[sink] ?? 0 }
         let place = disk.places[World.output] ?? .start
         taken[World.output]?.isForked = true
         taken[World.output]?.reached = place
@@ -172,6 +175,7 @@ final class SinkChecks {
             taken[sink]?.position = head.number
             taken[sink]?.reached = head
             taken[sink]?.isForked = false
+            taken[sink]?.copied = 0
         }
     }
 

@@ -13,6 +13,8 @@ struct Disk {
     /// What brokers were told last, and what they remembered when the journal began anew.
     var told: [SinkName: JournalPosition] = [:]
     var answered: [SinkName: Progress] = [:]
+    /// Where the head was before the first entry of which a sink's broker was not asked.
+    var unheard: [SinkName: JournalPosition] = [:]
     /// Records of a state topic that were read, by key, and those of accounts that are yet to come.
     var kept: [String: ReadState] = [:]
     var remembered: [AccountID: [StateRecord]] = [:]
@@ -52,7 +54,12 @@ struct Disk {
     }
 
     /// Writes a batch as the journal does.
-    mutating func commit(_ batch: JournalBatch) {
+    ///
+    /// - Parameter awaited: sinks whose brokers have not told yet.
+    mutating func commit(_ batch: JournalBatch, awaited: Set<SinkName>) {
+        if !batch.entries.isEmpty {
+            for sink in awaited where unheard[sink] == nil { unheard[sink] = head }
+        }
         for (account, write) in batch.beliefs {
             switch write {
             case .drop:
@@ -108,6 +115,7 @@ struct Disk {
         base = head.number
         (entries, beliefs, marks, numbers, told) = ([], [:], [:], [:], [:])
         (orders, parked, answered, places) = ([], [], renewal.answered, [:])
+        unheard = [:]
         for sink in renewal.eventSinks { places[sink] = head }
         lastEpoch = max(lastEpoch, renewal.epoch)
         var records: [AccountID: [StateRecord]] = [:]
@@ -145,6 +153,7 @@ final class SimulatedJournal: RenewableJournal, @unchecked Sendable {
     // @unchecked: a simulation runs on one thread.
     unowned let world: World
     let life: Life
+    private var awaited: Set<SinkName> = []
 
     init(_ world: World, life: Life) {
         self.world = world
@@ -178,7 +187,7 @@ final class SimulatedJournal: RenewableJournal, @unchecked Sendable {
         guard passage != .dead else { throw Self.dead }
         let first = world.disk.head
         world.checks.willCommit(batch)
-        world.disk.commit(batch)
+        world.disk.commit(batch, awaited: awaited)
         for (account, incarnation) in batch.removals {
             world.register.forget(account, incarnation)
         }
@@ -218,6 +227,21 @@ final class SimulatedJournal: RenewableJournal, @unchecked Sendable {
     func told() throws(JournalFailure) -> [SinkName: JournalPosition] { world.disk.told }
 
     func answered() throws(JournalFailure) -> [SinkName: Progress] { world.disk.answered }
+
+    func awaitWord(of sinks: Set<SinkName>) { awaited.formUnion(sinks) }
+
+    func unheard() throws(JournalFailure) -> [SinkName: JournalPosition] { world.disk.unheard }
+
+    func heard(_ sinks: Set<SinkName>) throws(JournalFailure) {
+        awaited.subtract(sinks)
+        guard !world.disk.unheard.isEmpty else { return }
+        let passage = life.pass()
+        guard passage != .dead else { throw Self.dead }
+        try writable()
+        for sink in sinks { world.disk.unheard[sink] = nil }
+        world.disk.makeDurable()
+        guard passage == .alive else { throw Self.dead }
+    }
 
     func remembered(of account: AccountID) throws(JournalFailure) -> [StateRecord] {
         world.disk.remembered[account] ?? []

@@ -92,10 +92,16 @@ extension Checks {
         var accounts: [AccountID: JournalChecks.Told] = [:]
         var ids: Set<EventID> = []
         var holds: [AccountID: HoldChecks.Open] = [:]
+        /// How far the sinks had taken it.
+        var positions: [SinkName: Int64] = [:]
     }
 
     /// What this journal has told so far.
-    var told: Told { Told(accounts: journal.told, ids: journal.ids, holds: holds.open) }
+    var told: Told {
+        Told(
+            accounts: journal.told, ids: journal.ids, holds: holds.open,
+            positions: sinks.taken.mapValues { max($0.position, $0.copied) })
+    }
 
     /// The journal is another than it was: told is what that one has told.
     ///
@@ -104,7 +110,7 @@ extension Checks {
         journal.told = told.accounts
         journal.ids = told.ids
         holds.open = told.holds
-        sinks.lost()
+        sinks.lost(positions: told.positions)
         brake.lost()
     }
 
