@@ -115,7 +115,7 @@ def test_a_replay_makes_no_topic_where_it_must_not_and_takes_no_compacted_one(ma
     relay.state.wait(exactly(1))
     account.set("conn_00", status="expired")
     relay.events.wait(exactly(1))
-    other = make_relay().enlist(account).start()
+    other = make_relay().enlist(trax.account("b", rows=1)).start()
     other.state.wait(exactly(1))
     code, _, err = relay.command("replay", "--to", f"{relay.name}.events", "--since", "1h",
                                  "--into-topic", f"{other.name}.state")
