@@ -251,6 +251,34 @@ extension KafkaConsumer {
         }
     }
 
+    /// Reads a partition from an offset to the end that it has now.
+    ///
+    /// With `readCommitted` to the first open transaction, if there is one before.
+    ///
+    /// - Parameters:
+    ///   - patience: how long nothing may come before it gives up; not a limit of the whole.
+    ///   - body: takes the records, in order.
+    /// - Throws: `unknownTopic`, `unauthorized`, `timedOut`.
+    public func read(
+        topic: String, partition: Int32, from offset: Int64, patience: Duration,
+        _ body: (KafkaRecord) -> Void
+    ) throws(KafkaError) {
+        let marks = try watermarks(
+            topic: topic, partitions: [partition], as: isolation, timeout: patience)
+        guard let (low, high) = marks[partition], max(low, offset) < high else { return }
+        try start(topic: topic, partition: partition, at: .offset(max(low, offset)))
+        defer { stopAll(of: topic) }
+        while let step = try next(timeout: patience) {
+            switch step {
+            case .record(let record):
+                body(record)
+                if record.offset + 1 >= high { return }
+            case .end: return
+            }
+        }
+        throw handle.explained(.timedOut("the end of \(topic) [\(partition)] did not come"))
+    }
+
     private func stopAll(of topic: String) {
         for partition in topics.withLock({ $0.started[topic] ?? [] }) {
             do throws(KafkaError) {

@@ -38,6 +38,10 @@ public final class KafkaPublisher: Publisher {
         var unseen: Set<SinkName> = []
         /// Sinks of a run that failed without a name.
         var doubted: Set<SinkName> = []
+        /// What is left to do of a transaction that the broker ended in some partitions only.
+        var torn: TornTransaction?
+        /// Progress of before it, which is to be written first.
+        var takenBack: [SinkName: Progress] = [:]
         var hasOpened = false
         var isClosing = false
     }
@@ -75,6 +79,8 @@ public final class KafkaPublisher: Publisher {
         }
         try askForTroubled(run, producer)
         try lookAgain(before: run)
+        var run = run
+        state.withLock { $0.torn?.leaveOut(of: &run) }
         do throws(PublishFailure) {
             switch settings.guarantee {
             case .exactlyOnce: try commit(run, producer)
@@ -87,6 +93,8 @@ public final class KafkaPublisher: Publisher {
         let written = progress(of: run)
         state.withLock { state in
             state.known.merge(written) { _, new in new }
+            state.torn?.published(run)
+            if state.torn?.isOver ?? false { state.torn = nil }
             state.strays = []
             state.troubled.subtract(run.parts.map(\.sink))
             state.doubted.subtract(run.parts.map(\.sink))

@@ -7,16 +7,8 @@ internal import Threading
 // while the broker's own registration is fenced). Then readers of committed records wait there for
 // ever, and, worse, the next transaction of the same producer that is committed commits the old
 // records with its own. An aborted transaction ends the old one with itself, so one of those comes
-// first.
-
-/// A partition where a transaction is open, and the offset at which it begins.
-private struct OpenPlace: Hashable {
-    let topic: String
-    let partition: Int32
-    let offset: Int64
-
-    var text: String { "\(topic) [\(partition)] at offset \(offset)" }
-}
+// first. Where the old one was to be committed, other partitions may have been told so: then what
+// was aborted is published again, and only that (``TornTransaction``).
 
 extension KafkaPublisher {
     /// Ends transactions of ours that the broker thinks ended, and its partitions do not.
@@ -30,18 +22,29 @@ extension KafkaPublisher {
         guard settings.guarantee == .exactlyOnce else { return }
         let consumer = try reader()
         defer { consumer.close(timeout: .seconds(2)) }
-        state.withLock { $0.unseen = [] }
+        let owed = state.withLock { state in
+            state.unseen = []
+            return state.takenBack
+        }
+        try takeBack(owed, producer)
+        state.withLock { $0.takenBack = [:] }
         var open = try openPlaces(consumer)
         guard !open.isEmpty else { return }
         // Another producer's transaction moves on; what is forgotten stays where it is.
         pause(.milliseconds(300))
         open.formIntersection(try openPlaces(consumer))
         guard !open.isEmpty else { return }
+        let found = try findTorn(open: open, consumer)
         try abort(at: open, producer)
         let others = open.intersection(try openPlaces(consumer))
         tell(
             open.subtracting(others), "the broker had left a transaction of ours open; it is ended")
         tell(others, "a transaction of another producer is open; readers wait for its end")
+        guard let found, others.isEmpty else { return }
+        // A process that dies before this is written has lost what was aborted.
+        state.withLock { ($0.torn, $0.takenBack) = (found.torn, found.before) }
+        try takeBack(found.before, producer)
+        state.withLock { $0.takenBack = [:] }
     }
 
     /// Looks at topics of a run that could not be looked at before.
