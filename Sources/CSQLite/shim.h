@@ -12,6 +12,22 @@ static inline int trax_sqlite3_keep_log_on_close(sqlite3 *database) {
     return sqlite3_db_config(database, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, (int *)0);
 }
 
+// A macro with operators, which Swift's importer does not see.
+static const int trax_sqlite3_short_read = SQLITE_IOERR_SHORT_READ;
+
+// Through SQLite's own descriptor: closing another one of the file would let go of all locks that
+// the process holds on it (fcntl(2); https://www.sqlite.org/howtocorrupt.html, section 2.2).
+static inline int trax_sqlite3_read_start(
+    sqlite3 *database, void *bytes, int count, sqlite3_int64 *size) {
+    sqlite3_file *file = 0;
+    int code = sqlite3_file_control(database, "main", SQLITE_FCNTL_FILE_POINTER, &file);
+    if (code != SQLITE_OK) return code;
+    if (file == 0 || file->pMethods == 0) return SQLITE_CANTOPEN;
+    code = file->pMethods->xFileSize(file, size);
+    if (code != SQLITE_OK) return code;
+    return file->pMethods->xRead(file, bytes, count, 0);
+}
+
 static inline int trax_sqlite3_bind_blob(
     sqlite3_stmt *statement, int index, const void *bytes, sqlite3_uint64 count) {
     // A null pointer would bind NULL instead of an empty blob.

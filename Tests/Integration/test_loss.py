@@ -1,6 +1,8 @@
 """A journal that is lost, restored, exchanged or doubled, and a cluster that is, under constant
 change: who keeps (epoch, sequence) never sees history as news, a gap or a double (F21 to F25,
 F28)."""
+import os
+import pathlib
 import random
 import sqlite3
 import time
@@ -101,6 +103,29 @@ def test_a_journal_deleted_again_and_again(make_relay, trax, how):
         assert {each[-1][1] for each in found.values()} == {"loss"}
         begun = relay.log.split("the journal has begun anew")[-1]
         assert " runs pipeline=" in begun, "after it the relay says again that it runs"
+    settle(relay, accounts, chaos)
+
+
+@pytest.mark.timeout(180)
+def test_commands_and_relay_share_the_journal_that_began_anew(make_relay, trax):
+    relay, accounts, chaos = live(make_relay, trax)
+    assert relay.stop() == 0
+    lose(relay)
+    relay.start()
+    resynced(relay, accounts)
+    # A command that took itself for the last one would delete the log under the relay.
+    for _ in range(3):
+        code, _, err = relay.command("accounts", "list")
+        assert code == 0, err
+    held = pathlib.Path(f"/proc/{relay.process.pid}/fd")
+    names = [os.readlink(each) for each in held.iterdir() if each.exists() or each.is_symlink()]
+    assert not [each for each in names if each.endswith("(deleted)")], names
+    code, _, err = relay.command("accounts", "pause", accounts[0].name)
+    assert code == 0, err
+    wait_until(lambda: relay.metrics()["trax_relay_accounts"]['{state="paused"}'] == 1, 20,
+               "the pause to be noticed")
+    code, _, err = relay.command("accounts", "resume", accounts[0].name)
+    assert code == 0, err
     settle(relay, accounts, chaos)
 
 

@@ -90,6 +90,8 @@ def test_what_a_broker_forgot_to_commit_comes_still_and_the_rest_not_twice(
     accounts = [trax.account(f"a{index:02}", rows=2) for index in range(12)]
     relay.enlist(*accounts).start()
     for account in accounts:
+        account.wait_sealed(1)
+    for account in accounts:
         account.set("conn_00", status="expired")
     relay.events.wait(lambda records: len(records) == 12)
     assert relay.stop() == 0

@@ -135,6 +135,34 @@ import Testing
         #expect(try folder.read("relay.db") == bytes)
     }
 
+    /// Locks of this process on the journal's file, as the kernel counts them.
+    private func locks() throws -> Int {
+        var status = stat()
+        try #require(unsafe stat(folder.journal, &status) == 0)
+        let lines = try String(contentsOfFile: "/proc/locks", encoding: .utf8).split(separator: "\n")
+        return lines.count {
+            $0.contains(" \(getpid()) ") && $0.contains(":\(status.st_ino) ")
+        }
+    }
+
+    @Test func `a journal that is opened again lets go of no lock of the first`() throws {
+        // Another process would take itself for the last one, and delete the log under us.
+        let lock = try JournalLock(journal: folder.journal)
+        func open() throws -> JournalFile {
+            try JournalFile(
+                path: folder.journal, keyFile: folder.key, access: .create, lock: lock)
+        }
+        let journal = try SQLiteJournal(open(), lock: lock)
+        _ = try journal.head()
+        let held = try locks()
+        #expect(held > 0)
+        let again = try open()
+        #expect(try locks() == held)
+        #expect(try JournalCheck.run(path: folder.journal, keyFile: folder.key).findings.isEmpty)
+        #expect(try locks() == held)
+        withExtendedLifetime((journal, again)) {}
+    }
+
     @Test func `a journal in no folder says so`() throws {
         let failure = try #require(throws: JournalFailure.self) {
             try JournalFile(

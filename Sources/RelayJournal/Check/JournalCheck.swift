@@ -39,7 +39,11 @@ public struct JournalCheck {
             check.find("\(path) is empty: it was truncated, or never filled")
             return check
         }
-        for fault in FileHeader(path)?.faults ?? [] { check.find("file: \(fault)") }
+        check.look("file") { check in
+            for fault in try FileHeader(check.database)?.faults ?? [] {
+                check.find("file: \(fault)")
+            }
+        }
         guard check.isJournal() else { return check }
         check.lookAtPages(isQuick: isQuick)
         check.lookAtPositions()

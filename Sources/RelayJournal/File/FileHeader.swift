@@ -1,6 +1,6 @@
-internal import Glibc
+internal import SQLite
 
-/// The first hundred bytes of an SQLite file, read beside SQLite.
+/// The first hundred bytes of an SQLite file, which SQLite itself is lenient with.
 ///
 /// SQLite itself takes a file whose write version it does not know for one that may only be read,
 /// and a last page that was cut for zeros. File format: sqlite.org/fileformat.html, section 1.3.
@@ -10,19 +10,12 @@ struct FileHeader {
     private let fileSize: Int
     private let logSize: Int
 
-    /// Reads a file's header; nil where it has none yet, or cannot be read.
-    init?(_ path: String) {
+    /// Reads a file's header; nil where it has none yet.
+    init?(_ database: Database) throws(SQLiteError) {
         // Before the file: a log that is emptied meanwhile is in it then.
-        logSize = SystemFile.size(of: path + "-wal")
-        let descriptor = unsafe open(path, O_RDONLY | O_CLOEXEC)
-        guard descriptor >= 0 else { return nil }
-        defer { close(descriptor) }
-        var bytes = [UInt8](repeating: 0, count: Self.size)
-        guard unsafe pread(descriptor, &bytes, Self.size, 0) == Self.size else { return nil }
-        self.bytes = bytes
-        var status = stat()
-        guard unsafe fstat(descriptor, &status) == 0 else { return nil }
-        fileSize = Int(status.st_size)
+        logSize = SystemFile.size(of: database.path + "-wal")
+        guard let start = try database.start(Self.size) else { return nil }
+        (bytes, fileSize) = start
     }
 
     private func number(at offset: Int, _ count: Int) -> Int {

@@ -111,7 +111,7 @@ public final class JournalFile: Sendable {
 
     /// Reads a file whole before anything is written into it: its pages, and what is believed.
     private static func prove(_ database: Database, schema: Schema) throws {
-        if let fault = FileHeader(database.path)?.faults.first {
+        if let fault = try FileHeader(database)?.faults.first {
             throw JournalFailure.damaged(database.path, fault)
         }
         guard SystemFile.size(of: database.path) <= provenSize else { return }
