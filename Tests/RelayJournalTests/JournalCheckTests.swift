@@ -116,6 +116,37 @@ struct JournalCheckTests {
         #expect(found.contains { $0.contains(finding) }, "\(found)")
     }
 
+    @Test(arguments: [
+        "UPDATE entries SET body = cast(replace(body, 'active', 'actove') AS BLOB)"
+            + " WHERE position = 4",
+        "UPDATE heads SET head = cast(head || ' ' AS BLOB)",
+        "UPDATE rows SET row = cast(replace(row, 'active', 'actove') AS BLOB)"
+            + " WHERE connection = 'c3'",
+    ])
+    func `What is not as it was written is told to nobody, and no run begins on it`(
+        sql: String
+    ) throws {
+        let shelf = try Shelf()
+        try shelf.execute(sql)
+        let lock = try JournalLock(journal: shelf.folder.journal)
+        let refusal = try #require(throws: JournalFailure.self) {
+            _ = try JournalFile(
+                path: shelf.folder.journal, keyFile: shelf.folder.key, access: .existing,
+                lock: lock)
+        }
+        #expect(refusal.kind == .unusable && refusal.code == "corrupt")
+        // A journal that is too large to be read whole comes so far.
+        let journal = try SQLiteJournal(shelf.folder.open(.existing), lock: lock)
+        let failure = try #require(throws: JournalFailure.self) {
+            if sql.contains("entries") {
+                _ = try journal.entries(after: .start, limit: 10, bytes: 1 << 20)
+            } else {
+                _ = try journal.belief(of: account("a"))
+            }
+        }
+        #expect(failure.kind == .unusable && failure.code == "corrupt")
+    }
+
     @Test func `A journal that an older relay wrote has no checksums, and no finding`() throws {
         let shelf = try Shelf()
         try shelf.execute(

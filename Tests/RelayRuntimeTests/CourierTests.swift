@@ -182,6 +182,21 @@ import Threading
         }
     }
 
+    @Test func `an entry that is damaged is published nowhere, and ends the relay`() throws {
+        let stage = Stage()
+        try begin(stage)
+        let relay = try stage.relay()
+        try relay.start()
+        let damage = JournalFailure(kind: .unusable, code: "corrupt", reason: "it is damaged")
+        stage.journal.content.withLock { $0.readFailure = damage }
+        try change(stage, times: 1)
+        let failure = try #require(relay.failure(within: .seconds(60)))
+        #expect(failure.kind == .misconfigured && failure.code == "corrupt")
+        relay.stop(within: .seconds(10))
+        #expect(relay.misfit == nil)
+        #expect(stage.publisher.values("events").isEmpty)
+    }
+
     @Test func `places that could not be written are written later`() throws {
         let stage = Stage(remembers: false)
         try begin(stage)

@@ -171,7 +171,8 @@ extension FakeJournal: RenewableJournal {
 
     func heard(_ sinks: Set<SinkName>) throws(JournalFailure) {
         try content.withLock { (content) throws(JournalFailure) in
-            if let failure = content.placeFailure { throw failure }
+            let isMarked = sinks.contains { content.unheard[$0] != nil }
+            if isMarked, let failure = content.placeFailure { throw failure }
             content.awaited.subtract(sinks)
             for sink in sinks { content.unheard[sink] = nil }
         }

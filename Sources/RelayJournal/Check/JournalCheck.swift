@@ -181,9 +181,9 @@ public struct JournalCheck {
     /// Whether columns, event and checksum of each entry agree.
     private mutating func lookAtEntries() {
         look("entries") { check in
-            try check.database.prepare("SELECT \(Reader.entryColumns) FROM entries").each { row in
+            try check.database.prepare("SELECT \(Checksum.entryColumns) FROM entries").each { row in
                 check.look("entry \(row.integer(0))") { check in
-                    let entry = try Reader.entry(row)
+                    let entry = try Reader.content(row)
                     if let value = entry.state?.value { _ = try JSONValue(parsing: value) }
                     guard let facts = entry.event else { return }
                     let event = try ConnectionEvent(parsing: entry.body ?? [])
@@ -202,8 +202,9 @@ public struct JournalCheck {
         guard hasChecksums else { return facts.append("checksums: none in this version") }
         var checked = 0
         for (table, columns, name) in [
-            ("entries", Checksum.entryColumns, "entry"), ("heads", "account, head", "belief of"),
-            ("rows", "account, connection, row", "row of"),
+            ("entries", Checksum.entryColumns, "entry"),
+            ("heads", Checksum.headColumns, "belief of"),
+            ("rows", Checksum.rowColumns, "row of"),
         ] {
             look("checksums of \(table)") { check in
                 let select = try check.database.prepare(
@@ -211,8 +212,7 @@ public struct JournalCheck {
                 let count = columns.split(separator: ",").count
                 try select.each { row in
                     checked += 1
-                    let values = (0..<count).map { row.value($0) }
-                    guard Checksum.of(values) != row.value(count) else { return }
+                    guard !Checksum.fits(row, count) else { return }
                     let key = table == "rows" ? "\(row.text(0))/\(row.text(1))" : row.text(0)
                     check.find("\(name) \(key): is not as it was written (checksum)")
                 }

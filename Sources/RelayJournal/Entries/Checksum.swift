@@ -11,6 +11,17 @@ enum Checksum {
         numbers, state_key, state_value, body, evidence
         """
 
+    /// The columns of a belief's head and of its rows, as they are summed.
+    static let headColumns = "account, head"
+    static let rowColumns = "account, connection, row"
+
+    /// Whether a row is as it was written: its columns from 0 to `count`, and the sum behind them.
+    ///
+    /// Of a row that an older relay wrote nothing is known, and it passes.
+    static func fits(_ row: Statement.Row, _ count: Int) -> Bool {
+        row.isNull(count) || of((0..<count).map { row.value($0) }) == row.value(count)
+    }
+
     /// Of values in their order; that none stands for another, each is told with its length.
     static func of(_ values: [SQLValue]) -> SQLValue {
         var bytes: [UInt8] = []

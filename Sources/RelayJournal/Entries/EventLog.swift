@@ -55,12 +55,12 @@ public final class EventLog: Sendable {
         try readers.withReader { reader in
             let select = try reader.database.prepare(
                 """
-                SELECT \(Reader.entryColumns), evidence FROM entries INDEXED BY events
+                SELECT \(Reader.entryColumns) FROM entries INDEXED BY events
                 WHERE event_key = ? AND event_id = ?
                 """)
             return try select.first(.integer(EntryKey.number(of: id)), .text(id.text)) { row in
                 var event = try Self.event(row)
-                event?.evidence = row.blobOrNil(14)
+                event?.evidence = row.blobOrNil(Reader.evidenceColumn)
                 return event
             } ?? nil
         }

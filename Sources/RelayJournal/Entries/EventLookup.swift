@@ -9,7 +9,7 @@ extension EventLog {
     public func event(at position: JournalPosition) throws(JournalFailure) -> StoredEvent? {
         try readers.withReader { reader in
             try reader.database.prepare(
-                "SELECT \(Reader.entryColumns), evidence FROM entries WHERE position = ?"
+                "SELECT \(Reader.entryColumns) FROM entries WHERE position = ?"
             ).first(.integer(position.number), read: Self.whole) ?? nil
         }
     }
@@ -30,7 +30,7 @@ extension EventLog {
         return try readers.withReader { reader in
             try reader.database.prepare(
                 """
-                SELECT \(Reader.entryColumns), evidence FROM entries INDEXED BY events
+                SELECT \(Reader.entryColumns) FROM entries INDEXED BY events
                 WHERE event_key BETWEEN ?1 AND ?2 AND substr(event_id, 1, length(?3)) = ?3
                 ORDER BY position LIMIT ?4
                 """
@@ -85,7 +85,7 @@ extension EventLog {
 
     private static func whole(_ row: Statement.Row) throws -> StoredEvent? {
         var event = try event(row)
-        event?.evidence = row.blobOrNil(14)
+        event?.evidence = row.blobOrNil(Reader.evidenceColumn)
         return event
     }
 

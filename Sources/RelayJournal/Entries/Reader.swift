@@ -17,8 +17,10 @@ final class Reader {
     init(_ database: Database) throws(SQLiteError) {
         self.database = database
         try database.execute("PRAGMA query_only = ON")
-        head = try database.prepare("SELECT head FROM heads WHERE account = ?")
-        rows = try database.prepare("SELECT connection, row FROM rows WHERE account = ?")
+        head = try database.prepare(
+            "SELECT \(Checksum.headColumns), checksum FROM heads WHERE account = ?")
+        rows = try database.prepare(
+            "SELECT \(Checksum.rowColumns), checksum FROM rows WHERE account = ?")
         entries = try database.prepare(
             "SELECT \(Self.entryColumns) FROM entries WHERE position > ? ORDER BY position LIMIT ?")
         eventID = try database.prepare("SELECT event_id FROM entries WHERE position = ?")
@@ -32,33 +34,31 @@ final class Reader {
     }
 
     /// What `entry(_:)` reads.
-    static let entryColumns = """
-        position, account, event_id, type, kind, lane, platform, epoch, sequence, decided_at,
-        numbers, state_key, state_value, body
-        """
+    static let entryColumns = Checksum.entryColumns + ", checksum"
+    /// Where the evidence stands in them.
+    static let evidenceColumn = 14
 
     func belief(of account: AccountID) throws -> Belief? {
         // Head and rows of one instant.
         try database.snapshot {
-            guard let bytes = try head.first(.text(account.text), read: { $0.blob(0) }) else {
+            guard let head = try head.first(.text(account.text), read: Self.head) else {
                 return nil
             }
             var believed: [ConnectionID: BelievedRow] = [:]
             try rows.each(.text(account.text)) { row in
-                guard let id = ConnectionID(row.text(0)) else {
+                guard let id = ConnectionID(row.text(1)) else {
                     throw Self.damaged("a row of account \(account)")
                 }
-                believed[id] = try Self.row(row.blob(1), account.text)
+                believed[id] = try Self.row(row)
             }
-            return Belief(
-                account: account, head: try Self.head(bytes, account.text), rows: believed)
+            return Belief(account: account, head: head, rows: believed)
         }
     }
 
     /// Head and keys of a belief whose head or rows cannot be read.
     func remains(of account: AccountID) throws -> BeliefRemains {
         try database.snapshot {
-            let bytes = try head.first(.text(account.text)) { $0.blob(0) }
+            let bytes = try head.first(.text(account.text)) { $0.blob(1) }
             var left = BeliefRemains(head: nil, connections: [])
             do {
                 left.head = try bytes.map { try Self.head($0, account.text) }
@@ -66,7 +66,7 @@ final class Reader {
                 // That it cannot be read is why this is asked.
                 left.head = nil
             }
-            left.connections = try rows.all(.text(account.text)) { ConnectionID($0.text(0)) }
+            left.connections = try rows.all(.text(account.text)) { ConnectionID($0.text(1)) }
                 .compactMap(\.self)
             return left
         }
@@ -75,22 +75,24 @@ final class Reader {
     func heads() throws -> [AccountID: BeliefHead] {
         var heads: [AccountID: BeliefHead] = [:]
         heads.reserveCapacity(Int(try database.integer("SELECT count(*) FROM heads")))
-        try database.prepare("SELECT account, head FROM heads").each { row in
-            let name = row.text(0)
-            guard let account = AccountID(name) else { throw Self.damaged("an account's id") }
-            heads[account] = try Self.head(row.blob(1), name)
+        let all = try database.prepare("SELECT \(Checksum.headColumns), checksum FROM heads")
+        try all.each { row in
+            guard let account = AccountID(row.text(0)) else {
+                throw Self.damaged("an account's id")
+            }
+            heads[account] = try Self.head(row)
         }
         return heads
     }
 
-    /// Decodes every head and every row.
-    func proveBeliefs() throws {
-        try database.prepare("SELECT account, head FROM heads").each { row in
-            _ = try Self.head(row.blob(1), row.text(0))
-        }
-        try database.prepare("SELECT account, connection, row FROM rows").each { row in
-            _ = try Self.row(row.blob(2), row.text(0))
-        }
+    /// Decodes every head, every row and every entry, and looks whether they are as written.
+    func proveContent() throws {
+        let heads = try database.prepare("SELECT \(Checksum.headColumns), checksum FROM heads")
+        try heads.each { _ = try Self.head($0) }
+        let rows = try database.prepare("SELECT \(Checksum.rowColumns), checksum FROM rows")
+        try rows.each { _ = try Self.row($0) }
+        let entries = try database.prepare("SELECT \(Self.entryColumns) FROM entries")
+        try entries.each { _ = try Self.entry($0) }
     }
 
     func lastEpoch() throws -> Int64 {
@@ -178,7 +180,17 @@ final class Reader {
     }
 
     /// An entry from a row of `entryColumns`.
+    ///
+    /// - Throws: where it is not as it was written.
     static func entry(_ row: Statement.Row) throws -> JournalEntry {
+        guard Checksum.fits(row, evidenceColumn + 1) else {
+            throw damaged("the entry at position \(row.integer(0))")
+        }
+        return try content(row)
+    }
+
+    /// The same, whatever its checksum says; the row may lack that.
+    static func content(_ row: Statement.Row) throws -> JournalEntry {
         guard let account = AccountID(row.text(1)) else { throw damaged("an account's id") }
         var facts: EventFacts?
         if let id = row.textOrNil(2) {
@@ -207,11 +219,21 @@ final class Reader {
         return numbers
     }
 
+    private static func row(_ row: Statement.Row) throws -> BelievedRow {
+        guard Checksum.fits(row, 3) else { throw damaged("a row of account \(row.text(0))") }
+        return try self.row(row.blob(2), row.text(0))
+    }
+
     static func row(_ bytes: [UInt8], _ account: String) throws -> BelievedRow {
         guard let row = try BelievedRow(json: JSONValue(parsing: bytes)) else {
             throw damaged("a row of account \(account)")
         }
         return row
+    }
+
+    private static func head(_ row: Statement.Row) throws -> BeliefHead {
+        guard Checksum.fits(row, 2) else { throw damaged("the belief of account \(row.text(0))") }
+        return try head(row.blob(1), row.text(0))
     }
 
     static func head(_ bytes: [UInt8], _ account: String) throws -> BeliefHead {

@@ -120,7 +120,7 @@ public final class JournalFile: Sendable {
             throw JournalFailure.damaged(database.path, found.first ?? "unreadable")
         }
         guard try schema.version(of: database) == schema.version else { return }
-        try Reader(database).proveBeliefs()
+        try Reader(database).proveContent()
         try database.execute("PRAGMA query_only = OFF")
     }
 

@@ -247,7 +247,9 @@ final class Courier: Sendable {
         do {
             return try journal.entries(after: place, limit: limit, bytes: Delivery.runBytes)
         } catch {
-            throw PublishFailure(kind: .again, code: error.code, reason: error.reason)
+            // What is damaged stays so, and is not to be published.
+            let kind: PublishFailure.Kind = error.kind == .unusable ? .misconfigured : .again
+            throw PublishFailure(kind: kind, code: error.code, reason: error.reason)
         }
     }
 
