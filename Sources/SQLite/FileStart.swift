@@ -3,9 +3,9 @@ internal import CSQLite
 extension Database {
     /// The first bytes of the file, as they are on the disk, and its size.
     ///
-    /// Nothing of it is interpreted, and no lock is asked for: pages of the log are not in it. Never
-    /// open and close the file beside SQLite for this: the process would lose its locks on it
-    /// (https://www.sqlite.org/howtocorrupt.html, section 2.2).
+    /// Nothing of it is interpreted, and no lock is asked for: pages of the log are not in it.
+    /// Never open and close the file beside SQLite for this: the process would lose its locks on
+    /// it (https://www.sqlite.org/howtocorrupt.html, section 2.2).
     ///
     /// - Returns: nil where the file is shorter than that.
     public func start(_ count: Int) throws(SQLiteError) -> (bytes: [UInt8], size: Int)? {

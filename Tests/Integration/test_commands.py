@@ -198,12 +198,19 @@ def test_check_counts_the_accounts_own_intervals_against_the_budget(make_relay, 
     relay.write()
     code, out, err = relay.command("check", "--offline", relay.pipeline, pipeline=False)
     assert code == 0 and "suffices for 10 accounts in 1m" in out, (out, err)
-    for index in range(4):
-        relay.register[f"a{index}"]["interval"] = "1s"
+    # One too many would take 2.1 requests a second.
+    relay.register["a0"]["interval"] = "1s"
     relay.write()
     code, out, err = relay.command("check", "--offline", relay.pipeline, pipeline=False)
+    assert code == 0 and "1 of them in their own interval" in out, (out, err)
+    for index in range(4):
+        relay.register[f"a{index}"]["interval"] = "1s"
+    relay.register["a0"]["interval"] = "100ms"
+    relay.write()
+    code, out, err = relay.command("check", "--offline", relay.pipeline, pipeline=False)
+    assert "1 account (a0) would be walked more often" in out, out
     assert code == 78 and "budget 2/s is too small" in err, (out, err)
-    assert "4 of them within their own interval" in err, err
+    assert "4 of them within their own interval," in err, err
 
 
 def test_check_says_which_credentials_the_api_refuses(make_relay, trax):

@@ -108,6 +108,7 @@ import Testing
             {"account":"f" "apiKey":"hunter2"}
             {"apiKey":null}
             {"account":"g","apiKey":"env:NOPE","paused":"perhaps"}
+            {"account":"h","apiKey":"hunter2-h","account":"i"}
             """)
         #expect(
             found == [
@@ -134,6 +135,7 @@ import Testing
                 "a.csv:11:1: `apiKey` is missing",
                 "a.csv:12:1: `env:NOPE`: the environment variable is not set: set it",
                 "a.csv:12:1: `paused` must be `true` or `false`, or empty",
+                "a.csv:13:51: the line is no JSON: a member is named twice",
             ])
         #expect(!found.joined().contains("hunter2"))
     }

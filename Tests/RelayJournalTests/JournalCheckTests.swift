@@ -79,6 +79,8 @@ struct JournalCheckTests {
         ("DELETE FROM entries WHERE position = 7", "some are missing"),
         ("UPDATE counters SET value = 90 WHERE name = 'head'", "the head 90"),
         ("UPDATE places SET position = 21", "stands at 21"),
+        ("INSERT INTO unheard VALUES ('s', 21)", "unheard since 21"),
+        ("INSERT INTO unheard VALUES ('s', -5)", "unheard since -5"),
         ("DELETE FROM entries WHERE position < 10; UPDATE places SET position = 3", "was pruned"),
         ("UPDATE heads SET head = x'7b7d'", "the belief of account a"),
         ("UPDATE rows SET row = 'nonsense' WHERE connection = 'c3'", "row c3 of a: no JSON"),

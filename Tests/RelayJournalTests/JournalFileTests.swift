@@ -139,7 +139,8 @@ import Testing
     private func locks() throws -> Int {
         var status = stat()
         try #require(unsafe stat(folder.journal, &status) == 0)
-        let lines = try String(contentsOfFile: "/proc/locks", encoding: .utf8).split(separator: "\n")
+        let lines = try String(contentsOfFile: "/proc/locks", encoding: .utf8).split(
+            separator: "\n")
         return lines.count {
             $0.contains(" \(getpid()) ") && $0.contains(":\(status.st_ino) ")
         }

@@ -31,7 +31,7 @@ enum CheckCommand {
         check.ok("pipeline file: \(workshop.pipeline.file)")
         check.secrets()
         let accounts = check.accounts()
-        check.budget(accounts.map(\.interval))
+        check.budget(accounts)
         check.listening()
         if !arguments.has("--offline") {
             check.api(accounts)
@@ -77,7 +77,7 @@ struct Check {
     }
 
     var pipeline: Pipeline { workshop.pipeline }
-    private var assembly: Assembly { Assembly(pipeline: pipeline, log: .standardError) }
+    var assembly: Assembly { Assembly(pipeline: pipeline, log: .standardError) }
 
     func ok(_ text: String) { terminal.print("ok     \(text)") }
 
@@ -140,11 +140,13 @@ struct Check {
                 for account in registered {
                     let isPerson = account.person != nil
                     // What the file gives of a person may have been used up long ago.
-                    guard found[account.id].map({ isPerson && $0.person == .given }) ?? true
+                    let given = found[account.id]
+                    guard given.map({ isPerson && $0.person == .given }) ?? true
                     else { continue }
                     found[account.id] = Candidate(
                         id: account.id, credential: account.credential,
-                        interval: account.interval, person: isPerson ? .signedIn : .none)
+                        interval: given.map(\.interval) ?? account.interval,
+                        person: isPerson ? .signedIn : .none)
                 }
                 ok("journal: \(pipeline.journal.sqlite), \(registered.count) accounts to walk")
             } catch {
@@ -196,30 +198,6 @@ struct Check {
         } catch {
             throw CommandError(error)
         }
-    }
-
-    /// Whether every account can be walked within `slowest`, or what takes its place.
-    mutating func budget(_ intervals: [Duration?]) {
-        let schedule = assembly.schedule
-        let slowest = DurationText.format(schedule.slowest)
-        let own = intervals.count { $0 != nil }
-        let whose = own == 0 ? "" : ", \(own) of them within their own interval"
-        let need = schedule.need(intervals: intervals)
-        guard need <= schedule.budget else {
-            let few = (need * 10).rounded(.up) / 10
-            problem(
-                pipeline.problem(
-                    at: "source.budget",
-                    "budget \(pipeline.source.budget) is too small: to walk \(intervals.count)"
-                        + " accounts within `slowest` \(slowest)\(whose) takes \(few) requests a"
-                        + " second, and more where lists have several pages: raise `budget`,"
-                        + " `interval.slowest`\(own == 0 ? "" : " or the accounts' intervals")"
-                ).description)
-            return
-        }
-        ok(
-            "budget: \(pipeline.source.budget) suffices for \(intervals.count) accounts in"
-                + " \(slowest)\(whose)")
     }
 
     mutating func api(_ candidates: [Candidate]) {

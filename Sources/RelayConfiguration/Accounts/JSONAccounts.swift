@@ -19,7 +19,8 @@ struct JSONAccounts {
             if slice.allSatisfy({ $0 == 0x20 || $0 == 0x09 || $0 == 0x0D }) { continue }
             let value: JSONValue
             do throws(JSONError) {
-                value = try Self.parse(slice)
+                // Of a member that comes twice either value might be meant.
+                value = try JSONValue(parsingWithoutRepeats: Array(slice))
             } catch {
                 ledger.refuse(
                     line: line, column: (error.offset ?? 0) + 1,
@@ -34,17 +35,6 @@ struct JSONAccounts {
             }
             take(object, line: line, &ledger)
         }
-    }
-
-    private static func parse(_ slice: ArraySlice<UInt8>) throws(JSONError) -> JSONValue {
-        let result: Result<JSONValue, JSONError> = unsafe slice.withUnsafeBytes { bytes in
-            do throws(JSONError) {
-                return .success(unsafe try JSONValue(parsing: bytes))
-            } catch {
-                return .failure(error)
-            }
-        }
-        return try result.get()
     }
 
     private func take(_ object: JSONObject, line: Int, _ ledger: inout AccountLedger) {

@@ -14,8 +14,10 @@ struct WalkDemand: Sendable {
 
     private struct Class {
         var count = 0
-        /// Walks a second that they ask for together.
+        /// Walks a second that are planned for them together.
         var rate = 0.0
+        /// The same without the time that is planned for waiting.
+        var need = 0.0
         /// The shortest interval that belongs here, in seconds.
         let shortest: Double
     }
@@ -39,7 +41,8 @@ struct WalkDemand: Sendable {
         }
         classes[index].count += step
         classes[index].rate += Double(step) / seconds
-        if classes[index].count == 0 { classes[index].rate = 0 }
+        classes[index].need += Double(step) * needed(own)
+        if classes[index].count == 0 { (classes[index].rate, classes[index].need) = (0, 0) }
         counted += step
     }
 
@@ -63,7 +66,12 @@ struct WalkDemand: Sendable {
 
     /// Walks a second that it takes to walk each of so many accounts within its own `slowest`.
     func need(accounts: Int) -> Double {
-        let own = classes.reduce(0) { $0 + $1.rate }
-        return own + Double(max(0, accounts - counted)) / rules.planned(rules.slowest).inSeconds
+        let own = classes.reduce(0) { $0 + $1.need }
+        return own + Double(max(0, accounts - counted)) * needed(rules.slowest)
+    }
+
+    /// Walks a second that a promise takes, of which a budget that is all used would break some.
+    private func needed(_ slowest: Duration) -> Double {
+        1 / max(rules.fastest.inSeconds, 0.95 * slowest.inSeconds)
     }
 }

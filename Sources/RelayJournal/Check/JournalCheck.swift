@@ -135,6 +135,16 @@ public struct JournalCheck {
         }
     }
 
+    /// Whether the marks of brokers that have not told yet are places of this journal.
+    private mutating func lookAtUnheard(head: Int64) throws {
+        guard try database.integer("PRAGMA user_version") == Schema.current.version else { return }
+        try database.prepare("SELECT sink, position FROM unheard").each { row in
+            let position = row.integer(1)
+            guard position < 0 || position > head else { return }
+            find("places: \(row.text(0)) was unheard since \(position), and the head is \(head)")
+        }
+    }
+
     private mutating func lookAtPlaces() {
         look("places") { check in
             let head = try check.counter("head")
@@ -148,6 +158,7 @@ public struct JournalCheck {
                     check.find("places: \(sink) stands at \(place); what it lacks was pruned")
                 }
             }
+            try check.lookAtUnheard(head: head)
             check.facts.append("places: \(places.count)")
         }
     }

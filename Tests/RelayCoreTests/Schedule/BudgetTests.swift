@@ -160,6 +160,7 @@ private struct Rig {
             #expect(rig.longestGap(slot, to: rig.now) <= rules.slowest, "\(slot)")
         }
         #expect(rig.schedule.isBudgetSufficient == (accounts < 195), "it says so with some caution")
+        #expect(rules.need(intervals: Array(repeating: nil, count: 190)) <= 10)
     }
 
     @Test(arguments: [(30, 1, 1000), (30, 2, 2000), (200, 6, 2500), (600, 8, 4000)])
