@@ -161,6 +161,11 @@ import Threading
             try eventually("told") { try stage.delivered("a") == ["connection.failing"] }
             try eventually("ready") { relay.status.reasons.isEmpty }
         }
+        // However many walks met it, a person reads it once, and that it is over.
+        let lines = stage.lines.withLock { $0 }.filter { $0.contains("the journal can") }
+        #expect(lines.count == 2, "\(lines)")
+        #expect(lines.first?.contains("cannot be used") == true)
+        #expect(lines.last?.contains("can be written again") == true)
     }
 
     @Test func `after a restart the same bytes are not judged again, and after is not later`()

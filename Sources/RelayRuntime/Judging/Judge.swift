@@ -15,6 +15,8 @@ final class Judge: Sendable {
     static let groupBytes = 8 << 20
     /// How long the journal is left alone after it could not be written.
     static let pause: Duration = .seconds(1)
+    /// How long the log does not say again that the journal cannot be used.
+    static let silence: Duration = .seconds(60)
 
     let settings: RelaySettings
     let clock: RelayClock
@@ -25,6 +27,8 @@ final class Judge: Sendable {
     let published: Lock<JudgeFigures>
     /// The journal's head, signalled to the couriers.
     let head: Lock<JournalPosition>
+    /// What the log said last of a journal that cannot be used.
+    private let told = Lock<(code: String, at: Instant)?>(nil)
 
     init(
         settings: RelaySettings, clock: RelayClock, log: RelayLog, journal: any Journal,
@@ -212,7 +216,9 @@ final class Judge: Sendable {
             }
             return figures.failingSince != nil
         }
-        if wasFailing { log.note(.info, "journal", "the journal can be written again") }
+        guard wasFailing else { return }
+        told.withLock { $0 = nil }
+        log.note(.info, "journal_again", "the journal can be written again")
     }
 
     private func noteFailing(_ failure: JournalFailure) {
@@ -221,6 +227,15 @@ final class Judge: Sendable {
             figures.failingSince = figures.failingSince ?? now
             figures.failure = failure
         }
+        // Each walk of each account would say the same.
+        let isNews = told.withLock { told in
+            if let last = told, last.code == failure.code, now - last.at < Self.silence {
+                return false
+            }
+            told = (failure.code, now)
+            return true
+        }
+        guard isNews else { return }
         log.note(
             .error, "journal",
             "the journal cannot be used; nothing is believed meanwhile: \(failure.reason)",
