@@ -82,7 +82,7 @@ public struct Schedule: Sendable {
     public var active: Int { admitted }
 
     /// How often an account is walked now, if it asks for nothing of its own.
-    public var cycle: Duration { interval(slowest: rules.slowest, plan: plan(admitted)) }
+    public var cycle: Duration { .seconds(interval(of: nil, plan: plan(admitted))) }
 
     /// Whether the budget suffices to walk every account within `slowest`, or what takes its place.
     public var isBudgetSufficient: Bool {
@@ -111,7 +111,7 @@ public struct Schedule: Sendable {
             return
         }
         let cycle = self.interval(of: slot, plan: plan(max(admitted, expected)))
-        queue(slot, due: now + .seconds(cycle.inSeconds * phase), slack: slack(slot, after: cycle))
+        queue(slot, due: now + .seconds(cycle * phase), slack: slack(slot, after: cycle))
     }
 
     /// Takes an account out; a walk under way must be dropped by the caller.
@@ -136,7 +136,7 @@ public struct Schedule: Sendable {
         own(slot, interval)
         guard let due = steady.due(of: slot) else { return }
         let cycle = self.interval(of: slot, plan: plan(admitted))
-        queue(slot, due: min(due, now + cycle), slack: slack(slot, after: cycle))
+        queue(slot, due: min(due, now + .seconds(cycle)), slack: slack(slot, after: cycle))
     }
 
     /// Walks an account as soon as its bucket allows: a command, a hint, a new credential.
@@ -211,25 +211,25 @@ public struct Schedule: Sendable {
         pages.remove(slot)
         slots[slot].isWalking = false
         let began = Instant(nanoseconds: slots[slot].began)
-        let rules = rules(of: slot)
         var due = now
-        var slack = Duration.zero
+        var slack = 0.0
         switch outcome {
         case .sealed(let count, let confirm):
             slots[slot].failures = 0
             pagesPerWalk += (Double(max(1, count)) - pagesPerWalk) * 0.01
             if confirm {
-                due = now + rules.confirmAfter
+                due = now + rules(of: slot).confirmAfter
             } else {
                 let plan = plan(admitted)
-                due = began + jittered(slot, plan)
-                slack = self.slack(slot, after: interval(of: slot, plan: plan))
+                let interval = interval(of: slot, plan: plan)
+                due = began + .seconds(jittered(slot, interval, plan))
+                slack = self.slack(slot, after: interval)
             }
         case .refused:
             slots[slot].failures = 0
-            due = now + rules.confirmAfter
+            due = now + rules(of: slot).confirmAfter
         case .blind, .failed:
-            due = now + backOff(slot, rules: rules)
+            due = now + backOff(slot, rules: rules(of: slot))
         case .throttled(let wait):
             slots[slot].notBefore = max(slots[slot].notBefore, (now + wait).nanoseconds)
             due = now + wait
@@ -237,7 +237,7 @@ public struct Schedule: Sendable {
             break
         }
         if slots[slot].isRenewed { renew(slot, now: now) }
-        if slots[slot].isHastened { (due, slack) = (now, .zero) }
+        if slots[slot].isHastened { (due, slack) = (now, 0) }
         slots[slot].isRenewed = false
         slots[slot].isHastened = false
         return queue(slot, due: max(due, now), slack: slack) - now
@@ -265,10 +265,10 @@ public struct Schedule: Sendable {
 
     /// Puts a slot into the queue that is its own.
     ///
-    /// - Parameter slack: how long it may wait once it is due.
+    /// - Parameter slack: how many seconds it may wait once it is due.
     /// - Returns: when it is due.
     @discardableResult
-    private mutating func queue(_ slot: Int, due: Instant, slack: Duration = .zero) -> Instant {
+    private mutating func queue(_ slot: Int, due: Instant, slack: Double = 0) -> Instant {
         let due = max(due, Instant(nanoseconds: slots[slot].notBefore))
         if slots[slot].isTroubled {
             troubled.set(slot, due: due)
@@ -278,12 +278,12 @@ public struct Schedule: Sendable {
         return due
     }
 
-    /// How long an account may wait that is due that long after its last walk.
+    /// How long an account may wait that is due that long after its last walk, in seconds.
     ///
     /// The jitter of its interval is no part of it, so that of accounts with the same promise the
     /// one comes first that is due first.
-    private func slack(_ slot: Int, after interval: Duration) -> Duration {
-        rules(of: slot).slowest - interval
+    private func slack(_ slot: Int, after interval: Double) -> Double {
+        slowest(of: slot) - interval
     }
 
     /// Doubles from the confirming interval to the longest, less up to a fifth, so that none march
@@ -296,20 +296,20 @@ public struct Schedule: Sendable {
         return .seconds(full * (1 - 0.2 * random.unit()))
     }
 
-    /// When a walk that is sealed comes again, counted from its beginning.
+    /// When a walk that is sealed comes again, in seconds from its beginning.
     ///
     /// Up to a tenth earlier than the interval, so that `slowest` stays a promise and clumps
     /// dissolve: accounts that were taken in together, or waited together, would march in step.
     /// Where that were sooner than `fastest`, as much later, as far as `slowest` has room.
     /// Less where the budget is nearly spent: walks that come early are paid for by others that
     /// come late, and with nothing to spare everyone goes in turn.
-    private mutating func jittered(_ slot: Int, _ plan: WalkDemand.Plan) -> Duration {
-        let interval = interval(of: slot, plan: plan).inSeconds
+    private mutating func jittered(
+        _ slot: Int, _ interval: Double, _ plan: WalkDemand.Plan
+    ) -> Double {
         let span = interval * min(0.1, max(0, 2 * (0.98 - plan.load)))
-        let earliest = max(rules.fastest.inSeconds, interval - span)
-        let room = rules.planned(rules(of: slot).slowest).inSeconds
-        let latest = max(interval, min(earliest + span, room))
-        return .seconds(latest - (latest - earliest) * random.unit())
+        let earliest = max(demand.fastest, interval - span)
+        let latest = max(interval, min(earliest + span, longest(of: slot)))
+        return latest - (latest - earliest) * random.unit()
     }
 
     private func rules(of slot: Int) -> ScheduleRules {
@@ -317,13 +317,21 @@ public struct Schedule: Sendable {
         return rules.with(interval: own > 0 ? .milliseconds(Int64(own)) : nil)
     }
 
-    private func interval(of slot: Int, plan: WalkDemand.Plan) -> Duration {
-        interval(slowest: rules(of: slot).slowest, plan: plan)
+    /// How often a slot is walked, or one that asks for nothing of its own, in seconds.
+    private func interval(of slot: Int?, plan: WalkDemand.Plan) -> Double {
+        let longest = slot.map { self.longest(of: $0) } ?? demand.longest
+        return plan.fair < longest ? max(demand.fastest, plan.fair) : longest
     }
 
-    private func interval(slowest: Duration, plan: WalkDemand.Plan) -> Duration {
-        let longest = rules.planned(slowest)
-        return plan.fair < longest.inSeconds ? max(rules.fastest, .seconds(plan.fair)) : longest
+    /// The longest interval that is planned for a slot, in seconds.
+    private func longest(of slot: Int) -> Double {
+        slots[slot].interval > 0 ? rules.planned(slowest(of: slot)) : demand.longest
+    }
+
+    /// What a slot is promised, in seconds.
+    private func slowest(of slot: Int) -> Double {
+        let own = slots[slot].interval
+        return own > 0 ? Double(own) / 1000 : demand.slowest
     }
 
     private func plan(_ accounts: Int) -> WalkDemand.Plan {

@@ -42,10 +42,10 @@ public struct ScheduleRules: Hashable, Sendable {
     /// The longest interval that is planned where `slowest`, or what takes its place, is a promise.
     ///
     /// A little shorter, as who is due waits for the next token of the budget, and perhaps for
-    /// others that are due at the same moment.
-    func planned(_ slowest: Duration) -> Duration {
-        let margin = min(max(0.05 * slowest.inSeconds, 2 / budget), 0.2 * slowest.inSeconds)
-        return max(fastest, .seconds(slowest.inSeconds - margin))
+    /// others that are due at the same moment. In seconds, both.
+    func planned(_ slowest: Double) -> Double {
+        let margin = min(max(0.05 * slowest, 2 / budget), 0.2 * slowest)
+        return max(fastest.inSeconds, slowest - margin)
     }
 
     /// The rules of an account whose own interval takes the place of `slowest`.

@@ -23,14 +23,23 @@ struct WalkDemand: Sendable {
     }
 
     private let rules: ScheduleRules
+    /// `fastest`, `slowest`, and what is planned for that, in seconds.
+    let fastest: Double
+    let slowest: Double
+    let longest: Double
     private var classes: [Class] = []
     private var counted = 0
 
-    init(rules: ScheduleRules) { self.rules = rules }
+    init(rules: ScheduleRules) {
+        self.rules = rules
+        fastest = rules.fastest.inSeconds
+        slowest = rules.slowest.inSeconds
+        longest = rules.planned(slowest)
+    }
 
     /// An account with an interval of its own came, or left.
     mutating func count(_ own: Duration, by step: Int) {
-        let seconds = rules.planned(own).inSeconds
+        let seconds = rules.planned(own.inSeconds)
         // From a millisecond on, which no interval undercuts.
         let size = max(1, seconds * 1000)
         let index = Int(size.exponent) * 8 + Int((size.significand - 1) * 8)
@@ -59,8 +68,7 @@ struct WalkDemand: Sendable {
             let rest = 0.95 * budget - rate
             fair = rest > 0 ? max(fair, left / rest) : .infinity
         }
-        let longest = rules.planned(rules.slowest).inSeconds
-        let interval = max(rules.fastest.inSeconds, min(fair, longest))
+        let interval = max(fastest, min(fair, longest))
         return Plan(fair: fair, load: (rate + left / interval) / budget)
     }
 
@@ -72,6 +80,6 @@ struct WalkDemand: Sendable {
 
     /// Walks a second that a promise takes, of which a budget that is all used would break some.
     private func needed(_ slowest: Duration) -> Double {
-        1 / max(rules.fastest.inSeconds, 0.95 * slowest.inSeconds)
+        1 / max(fastest, 0.95 * slowest.inSeconds)
     }
 }

@@ -1,5 +1,3 @@
-internal import ConnectionEvents
-
 /// Accounts that wait for their next walk: first none before it is due, then those that are due,
 /// the one first whose promise is broken first (earliest deadline first; Liu and Layland 1973).
 ///
@@ -14,10 +12,11 @@ struct WalkQueue: Sendable {
 
     /// Puts a slot in, or moves it.
     ///
-    /// - Parameter slack: how much later than due it may be walked without breaking a promise.
-    mutating func set(_ slot: Int, due: Instant, slack: Duration) {
+    /// - Parameter slack: how much later than due it may be walked without breaking a promise, in
+    ///   seconds.
+    mutating func set(_ slot: Int, due: Instant, slack: Double) {
         while slacks.count <= slot { slacks.append(0) }
-        slacks[slot] = Int32(clamping: max(.zero, slack).wholeMilliseconds)
+        slacks[slot] = Int32(min(max(0, slack) * 1000, Double(Int32.max)))
         ready.remove(slot)
         resting.set(slot, due: due)
     }
@@ -37,7 +36,7 @@ struct WalkQueue: Sendable {
     mutating func first(now: Instant) -> (slot: Int, due: Instant)? {
         while let (slot, due) = resting.first, due <= now {
             resting.remove(slot)
-            ready.set(slot, due: due + slack(of: slot))
+            ready.set(slot, due: Instant(nanoseconds: due.nanoseconds + slack(of: slot)))
         }
         guard let (slot, deadline) = ready.first else { return resting.first }
         return (slot, due(by: deadline, slot))
@@ -45,8 +44,9 @@ struct WalkQueue: Sendable {
 
     /// When a slot of that deadline became due.
     private func due(by deadline: Instant, _ slot: Int) -> Instant {
-        deadline + (.zero - slack(of: slot))
+        Instant(nanoseconds: deadline.nanoseconds - slack(of: slot))
     }
 
-    private func slack(of slot: Int) -> Duration { .milliseconds(Int64(slacks[slot])) }
+    /// In nanoseconds.
+    private func slack(of slot: Int) -> Int64 { Int64(slacks[slot]) * 1_000_000 }
 }
