@@ -1,5 +1,6 @@
 internal import Kafka
 internal import RelayCore
+internal import Threading
 
 // What becomes known of a transaction before the rest of it is aborted: how far it went, and
 // whether that is what the progress topic says already.
@@ -47,7 +48,9 @@ extension KafkaPublisher {
         let topic = settings.progressTopic
         let progress = try committed.partitions(of: topic, timeout: Self.patience)
         var found = TornFinding(torn: TornTransaction(shares: [:]), before: [:])
-        for sink in settings.sinks.map(\.name) {
+        // A sink whose topic cannot be looked at holds up no other: its share comes again whole.
+        let unseen = state.withLock { $0.unseen }
+        for sink in settings.sinks.map(\.name) where !unseen.contains(sink) {
             let key = Array(sink.text.utf8)
             let home = KafkaPartition.of(key: key, count: progress.count)
             let aborted = Set(open.filter { $0.topic == sink.text }.map(\.partition))
