@@ -11,6 +11,9 @@ internal import Threading
 // was aborted is published again, and only that (``TornTransaction``).
 
 extension KafkaPublisher {
+    /// How long the end of an aborted transaction may take to show in its partitions.
+    private static let abortPatience = Duration.seconds(5)
+
     /// Ends transactions of ours that the broker thinks ended, and its partitions do not.
     ///
     /// Called when the broker has just said that our transactional id has nothing open. What is
@@ -36,15 +39,34 @@ extension KafkaPublisher {
         guard !open.isEmpty else { return }
         let found = try findTorn(open: open, consumer)
         try abort(at: open, producer)
-        let others = open.intersection(try openPlaces(consumer))
+        let others = try stillOpen(of: open, consumer)
         tell(
             open.subtracting(others), "the broker had left a transaction of ours open; it is ended")
         tell(others, "a transaction of another producer is open; readers wait for its end")
-        guard let found, others.isEmpty else { return }
+        guard var found, others != open else { return }
+        for sink in found.torn.shares.keys {
+            let foreign = others.filter { $0.topic == sink.text }.map(\.partition)
+            found.torn.shares[sink]?.aborted.subtract(foreign)
+        }
         // A process that dies before this is written has lost what was aborted.
         state.withLock { ($0.torn, $0.takenBack) = (found.torn, found.before) }
         try takeBack(found.before, producer)
         state.withLock { $0.takenBack = [:] }
+    }
+
+    /// Which of these places are open some time after our abort: those are another producer's.
+    ///
+    /// The coordinator answers before it has told all partitions, and a partition goes by what all
+    /// of its replicas have.
+    private func stillOpen(
+        of places: Set<OpenPlace>, _ consumer: KafkaConsumer
+    ) throws(PublishFailure) -> Set<OpenPlace> {
+        let deadline = ContinuousClock.now + Self.abortPatience
+        while true {
+            let open = places.intersection(try openPlaces(consumer))
+            guard !open.isEmpty, ContinuousClock.now < deadline, !isClosing else { return open }
+            pause(.milliseconds(50))
+        }
     }
 
     /// Looks at topics of a run that could not be looked at before.
