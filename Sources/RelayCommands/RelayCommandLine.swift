@@ -6,7 +6,7 @@ public enum RelayCommandLine {
     public static func main() -> Never {
         signal(SIGPIPE, SIG_IGN)
         let code = run(Array(CommandLine.arguments.dropFirst()), terminal: .standard)
-        exit(code.rawValue)
+        ProcessEnd.now(code.rawValue)
     }
 
     /// Runs one command line.

@@ -29,7 +29,7 @@ struct Terminal: Sendable {
             }
             if written < 0 && errno == EINTR { continue }
             if written <= 0 {
-                if descriptor == 1 { exit(errno == EPIPE ? 0 : 1) }
+                if descriptor == 1 { ProcessEnd.now(errno == EPIPE ? 0 : 1) }
                 return
             }
             bytes = bytes.dropFirst(written)

@@ -49,7 +49,7 @@ struct Renewing {
         var isStopping = false
         while outcome.wait(timeout: .milliseconds(1), until: { $0 }) == nil {
             guard let signal = Signals.wait(.milliseconds(50)), signal != .hangUp else { continue }
-            if isStopping { exit(RunCommand.code(of: signal).rawValue) }
+            if isStopping { ProcessEnd.now(RunCommand.code(of: signal).rawValue) }
             isStopping = true
             renewal.abandon()
         }

@@ -71,7 +71,7 @@ enum RunCommand {
         while ended.wait(timeout: .milliseconds(1), until: { $0 }) == nil {
             guard let signal = Signals.wait(.milliseconds(50)), signal != .hangUp else { continue }
             signals += 1
-            if signals > 1 { exit(code(of: signal).rawValue) }
+            if signals > 1 { ProcessEnd.now(code(of: signal).rawValue) }
             running.relay.abandonOnce()
         }
         thread.join()
@@ -161,7 +161,7 @@ enum RunCommand {
         }
         while !thread.join(timeout: .milliseconds(1)) {
             guard let signal = Signals.wait(.milliseconds(50)), signal != .hangUp else { continue }
-            exit(code(of: signal).rawValue)
+            ProcessEnd.now(code(of: signal).rawValue)
         }
     }
 
@@ -171,7 +171,7 @@ enum RunCommand {
 
     /// Ends the process as a second signal does.
     static func exitAtOnce(_ signal: Signals.Received) -> Never {
-        exit(code(of: signal).rawValue)
+        ProcessEnd.now(code(of: signal).rawValue)
     }
 }
 

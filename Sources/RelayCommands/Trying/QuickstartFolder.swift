@@ -19,11 +19,9 @@ struct QuickstartFolder {
             decoding: template.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }, as: UTF8.self)
         // A closed pipe ends the process on the spot (`quickstart | head`): nothing stays then
         // either.
-        Self.left.withLock { $0 = path }
-        atexit { QuickstartFolder.left.withLock { $0 }.map(QuickstartFolder.remove) }
+        let path = path
+        ProcessEnd.before { QuickstartFolder.remove(path) }
     }
-
-    private static let left = Lock<String?>(nil)
 
     /// The pipeline that the demonstration runs; `Pipelines/quickstart.yaml` is the same as a file.
     func workshop(api: String) throws(CommandError) -> Workshop {
@@ -67,7 +65,6 @@ struct QuickstartFolder {
     /// Deletes the files that the relay makes, and the folder.
     func remove() {
         Self.remove(path)
-        Self.left.withLock { $0 = nil }
     }
 
     private static func remove(_ path: String) {
