@@ -6,6 +6,7 @@ import json
 import os
 import random
 import re
+import signal
 import subprocess
 import time
 import urllib.error
@@ -169,6 +170,30 @@ def test_signing_out_ends_the_session_and_signing_in_takes_the_account_up_again(
     assert people.told("account.blind") == []
     assert people.command("logout", "--remove")[0] == 0
     wait_until(lambda: people.told("account.removed"), 10, "the removal")
+
+
+def test_a_session_that_is_being_ended_is_no_news_of_its_account(people):
+    people.enter("ada")
+    people.identity(endDelay=1500)
+    assert people.command("logout")[0] == 0
+    assert people.told("account.blind") == []
+    assert people.outcomes("trax_relay_walks_total").get("refused", 0) == 0
+    assert "cannot be read" not in people.log
+    people.identity(endDelay=0)
+    assert people.login("ada")[0] == 0
+    people.wait_sealed()
+    assert people.told("account.blind") == []
+
+
+def test_signing_out_while_the_provider_is_away_changes_nothing(people):
+    people.enter("ada")
+    people.sandbox.process.send_signal(signal.SIGSTOP)
+    code, _, err = people.command("logout")
+    people.sandbox.process.send_signal(signal.SIGCONT)
+    assert code == 69 and "Nothing was changed" in err
+    assert "paused" not in people.command("accounts", "list")[1]
+    people.wait_sealed()
+    assert people.told("account.blind") == []
 
 
 def test_signing_out_works_though_the_provider_has_another_signing_key_by_now(people):

@@ -164,6 +164,48 @@ import Testing
         #expect(throws: RegisterRefusal.self) { try register.signOut(try account("b")) }
     }
 
+    @Test func `signing out begins with a pause, and goes on or is taken back`() throws {
+        let id = try account("a")
+        try register.signIn(session("r1", subject: "p"), as: id)
+        try register.beginSignOut(id)
+        try register.beginSignOut(id)
+        #expect(try loaded().isPaused)
+        // Refreshed by the relay meanwhile, which knew nothing of it.
+        try rotate(to: "r2")
+        try register.abandonSignOut(id)
+        #expect(try !loaded().isPaused)
+        #expect(try book.session(of: id)?.refreshToken == Secret("r2"))
+        try register.beginSignOut(id)
+        try register.signOut(id)
+        try register.abandonSignOut(id)
+        #expect(try book.session(of: id)?.refreshToken.isEmpty == true)
+        #expect(try loaded().isPaused)
+    }
+
+    @Test(
+        "a sign-out that was killed half way is ended by a login or a logout",
+        arguments: [true, false])
+    func killedSignOut(signsOut: Bool) throws {
+        let id = try account("a")
+        try register.signIn(session("r1", subject: "p"), as: id)
+        try register.beginSignOut(id)
+        if signsOut { try register.signOut(id) }
+        try register.signIn(session("r2", subject: "p"), as: id)
+        #expect(try !loaded().isPaused)
+    }
+
+    @Test func `an operator's pause outlasts a sign-out that is taken back`() throws {
+        let id = try account("a")
+        try register.signIn(session("r1", subject: "p"), as: id)
+        try register.pause(id)
+        try register.beginSignOut(id)
+        try register.abandonSignOut(id)
+        #expect(try loaded().isPaused)
+        try register.beginSignOut(id)
+        try register.signIn(session("r2", subject: "p"), as: id)
+        #expect(try loaded().isPaused)
+    }
+
     @Test func `what was refreshed while somebody signed in is not written`() throws {
         let id = try account("a")
         try register.signIn(session("r1", subject: "p"), as: id)

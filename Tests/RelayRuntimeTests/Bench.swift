@@ -71,14 +71,14 @@ final class Bench {
         transport = ManualTransport(places: places)
         lines = Lock([])
         (loop, judge) = Self.make(
-            settings, transport, queue, journal, random, lines, bearers)
+            settings, transport, queue, journal, register, random, lines, bearers)
         loop.once = once.map { OnceRound(total: $0) }
     }
 
     private static func make(
         _ settings: RelaySettings, _ transport: ManualTransport, _ queue: JudgeQueue,
-        _ journal: FakeJournal, _ random: Lock<SeededRandom>, _ lines: Lock<[String]>,
-        _ bearers: (any BearerSource)?
+        _ journal: FakeJournal, _ register: FakeRegister, _ random: Lock<SeededRandom>,
+        _ lines: Lock<[String]>, _ bearers: (any BearerSource)?
     ) -> (PollLoop, Judge) {
         let clock = RelayClock()
         let log = RelayLog { line in lines.withLock { $0.append(line) } }
@@ -86,8 +86,8 @@ final class Bench {
             settings: settings, clock: clock, log: log, transport: transport, judge: queue,
             bearers: bearers, random: { random.withLock { $0.next() } })
         let judge = Judge(
-            settings: settings, clock: clock, log: log, journal: journal, sinks: [], queue: queue,
-            head: Lock(.start))
+            settings: settings, clock: clock, log: log, journal: journal, register: register,
+            sinks: [], queue: queue, head: Lock(.start))
         return (loop, judge)
     }
 
@@ -97,7 +97,7 @@ final class Bench {
         postponed = []
         transport = ManualTransport(places: transport.places)
         (loop, judge) = Self.make(
-            settings, transport, queue, journal, random, lines, bearers)
+            settings, transport, queue, journal, register, random, lines, bearers)
         epochs = EpochSource(last: try journal.lastEpoch())
         try start()
     }

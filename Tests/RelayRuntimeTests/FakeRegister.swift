@@ -8,7 +8,7 @@ final class FakeRegister: Register {
     private struct Content {
         var accounts: [AccountID: RegisteredAccount] = [:]
         var changed: Set<AccountID> = []
-        var incarnation: Int64 = 0
+        var version: Int64 = 0
     }
 
     private let content = Lock(Content())
@@ -27,17 +27,21 @@ final class FakeRegister: Register {
         }
     }
 
+    func version(of account: AccountID) throws(JournalFailure) -> Int64? {
+        content.withLock { $0.accounts[account]?.version }
+    }
+
     /// The account as it is registered now.
     subscript(_ id: AccountID) -> RegisteredAccount? { content.withLock { $0.accounts[id] } }
 
     /// Adds an account, also one that is being removed.
     func add(_ id: AccountID, key: String, paused: Bool = false, interval: Duration? = nil) {
         content.withLock { content in
-            content.incarnation += 1
+            content.version += 1
             content.accounts[id] = RegisteredAccount(
                 id: id, credential: Secret(key), credentialTag: Array(key.utf8),
-                interval: interval, isPaused: paused, incarnation: content.incarnation,
-                isRemoving: false)
+                interval: interval, isPaused: paused, incarnation: content.version,
+                isRemoving: false, version: content.version)
             content.changed.insert(id)
         }
     }
@@ -45,12 +49,13 @@ final class FakeRegister: Register {
     /// Adds a person's account, whose access token is not there yet or will be over then.
     func add(_ id: AccountID, person subject: String, token: String = "", life: Duration = .zero) {
         content.withLock { content in
-            content.incarnation += 1
+            content.version += 1
             content.accounts[id] = RegisteredAccount(
                 id: id, credential: Secret(token), credentialTag: Array(subject.utf8),
-                interval: nil, isPaused: false, incarnation: content.incarnation,
+                interval: nil, isPaused: false, incarnation: content.version,
                 isRemoving: false,
-                person: PersonTimes(bearer: FakeBearers.times(life), number: 1))
+                person: PersonTimes(bearer: FakeBearers.times(life), number: 1),
+                version: content.version)
             content.changed.insert(id)
         }
     }
@@ -60,6 +65,8 @@ final class FakeRegister: Register {
         content.withLock { content in
             guard var account = content.accounts[id], !account.isRemoving else { return }
             body(&account)
+            content.version += 1
+            account.version = content.version
             content.accounts[id] = account
             content.changed.insert(id)
         }

@@ -198,6 +198,64 @@ import Threading
         #expect(bench.loop.figures.dueSince == nil)
     }
 
+    /// How a command takes an account's credential out of use.
+    enum Farewell: CaseIterable {
+        case pause, removal, otherKey, otherAccount
+
+        func say(to id: AccountID, in register: FakeRegister) {
+            switch self {
+            case .pause: register.pause(id)
+            case .removal: register.remove(id)
+            case .otherKey: register.give(id, key: "another")
+            case .otherAccount:
+                register.remove(id)
+                register.add(id, key: "another")
+            }
+        }
+    }
+
+    @Test(
+        "a refusal counts for nothing once a command took the credential out of use",
+        arguments: Farewell.allCases)
+    func farewell(_ way: Farewell) throws {
+        let bench = Bench()
+        try bench.add("a", ["c1": "active"])
+        try bench.add("b", ["c1": "active"])
+        bench.world.put("another", ["c1": "active"])
+        try bench.start()
+        bench.settle()
+        // The relay has not looked at its register yet, and walks on.
+        way.say(to: try account("a"), in: bench.register)
+        bench.world.answer("key-of-a", World.refusal)
+        for _ in 0..<5 { bench.settle(1) }
+        #expect(bench.world.asked("key-of-a") > 3)
+        #expect(bench.journal.belief("a")?.head.refusal == nil)
+        #expect(bench.journal.types("a").isEmpty)
+        #expect(bench.loop.figures.failing == 0)
+        #expect(bench.loop.figures.walks["refused"] == nil)
+        #expect(bench.inconsistency() == nil)
+        try bench.readRegister()
+        bench.settle()
+        #expect(!bench.journal.types("a").contains("account.blind"))
+        #expect(bench.loop.figures.paused == (way == .pause ? 1 : 0))
+        #expect(bench.inconsistency() == nil)
+    }
+
+    @Test func `a refusal counts again once the register's change is known`() throws {
+        let bench = Bench()
+        try bench.add("a", ["c1": "active"])
+        try bench.start()
+        bench.settle()
+        bench.world.answer("key-of-a", World.refusal)
+        // Its labels, say.
+        bench.register.change(try account("a")) { _ in }
+        bench.settle(3)
+        #expect(bench.journal.types("a").isEmpty)
+        try bench.readRegister()
+        bench.settle(3)
+        #expect(bench.journal.types("a") == ["account.blind"])
+    }
+
     @Test func `a new credential resets the count of refusals`() throws {
         let bench = Bench()
         try bench.add("a", ["c1": "active"])

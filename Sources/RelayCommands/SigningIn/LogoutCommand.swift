@@ -10,10 +10,10 @@ enum LogoutCommand {
         path: ["logout"],
         summary: "End a person's session, here and at the provider.",
         discussion: """
-            Revokes the refresh token, ends the session at the provider, and forgets the
-            tokens. The account stays in the register, paused, with what is believed of it;
-            'trax-relay login' takes it up again. With --remove it leaves the register, and
-            the relay publishes account.removed.
+            Pauses the account, revokes the refresh token, ends the session at the provider,
+            and forgets the tokens. The account stays in the register with what is believed
+            of it; 'trax-relay login' takes it up again. With --remove it leaves the
+            register, and the relay publishes account.removed.
 
             Where the provider cannot be reached nothing is changed (exit 69), so that it
             can be tried again; --force forgets the tokens all the same.
@@ -36,15 +36,27 @@ enum LogoutCommand {
         let register = try workshop.openRegister()
         let named = try People.named(arguments)
         let account = if let named { named } else { try People.only(in: register, workshop) }
-        guard let session = try People.session(of: account, in: register) else {
+        guard var session = try People.session(of: account, in: register) else {
             throw CommandError(.failure, "nobody is signed in for an account \(account).")
         }
-        if !session.refreshToken.isEmpty {
-            try end(session, isForced: arguments.has("--force"), workshop, terminal)
-        }
         do {
+            if !session.refreshToken.isEmpty {
+                // First, and in the register: what the API says of a session that is being ended
+                // is no news of the account.
+                try register.beginSignOut(account)
+                // The relay may have refreshed it up to here.
+                session = try register.person(of: account) ?? session
+                do throws(CommandError) {
+                    try end(session, isForced: arguments.has("--force"), workshop, terminal)
+                } catch {
+                    try register.abandonSignOut(account)
+                    throw error
+                }
+            }
             try register.signOut(account)
             if arguments.has("--remove") { try register.remove(account) }
+        } catch let error as CommandError {
+            throw error
         } catch {
             throw CommandError(registering: error)
         }

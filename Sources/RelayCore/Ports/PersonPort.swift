@@ -24,6 +24,8 @@ public struct PersonSession: Sendable {
     public var idToken: Secret?
     /// Grows with each sign-in of the account, and not with a refresh.
     public var number: Int64
+    /// Whether the account is left alone because the person is signing out.
+    public var isLeaving = false
     /// Whether the account was paused when the person signed out: it stays so.
     public var wasPausedBefore = false
 

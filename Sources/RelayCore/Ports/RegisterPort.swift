@@ -19,13 +19,17 @@ public struct RegisteredAccount: Sendable {
     public var isRemoving: Bool
     /// The person's session as it was when this was read; nil: the account has an API key.
     public var person: PersonTimes?
+    /// Grows with each change of any account; a token that was refreshed is no change.
+    public var version: Int64
 
     /// One account, field by field.
     public init(
         id: AccountID, credential: Secret, credentialTag: [UInt8], interval: Duration?,
-        isPaused: Bool, incarnation: Int64, isRemoving: Bool, person: PersonTimes? = nil
+        isPaused: Bool, incarnation: Int64, isRemoving: Bool, person: PersonTimes? = nil,
+        version: Int64
     ) {
         self.person = person
+        self.version = version
         self.id = id
         self.credential = credential
         self.credentialTag = credentialTag
@@ -60,4 +64,9 @@ public protocol Register: AnyObject, Sendable {
     /// Cheap when nothing changed (`PRAGMA data_version`), so it may be asked each second. An
     /// account that is gone altogether is not listed: it leaves by `isRemoving` first.
     func changes() throws(JournalFailure) -> [RegisteredAccount]
+
+    /// The version of an account's last change, as it is this moment; nil: it is not there.
+    ///
+    /// Takes nothing from what ``changes()`` hands out.
+    func version(of account: AccountID) throws(JournalFailure) -> Int64?
 }

@@ -48,6 +48,11 @@ public final class AccountRegister: Register {
         }
     }
 
+    /// The register version of an account's last change; nil: it is not there.
+    public func version(of account: AccountID) throws(JournalFailure) -> Int64? {
+        try run { connection in try connection.version(of: account) }
+    }
+
     /// What is known of each account, by id; of people the issuer, and of nobody a credential.
     ///
     /// - Parameter id: only this account.

@@ -50,10 +50,9 @@ extension AccountRegister {
             }
             var session = session
             session.number = (former?.number ?? 0) + 1
-            // Who signed out was paused for it, unless it was paused before.
-            let wasOut =
-                former?.refreshToken.isEmpty == true && former?.wasPausedBefore != true
-            try write(session, as: account, over: known, tag: tag, resuming: wasOut, writing)
+            try write(
+                session, as: account, over: known, tag: tag,
+                resuming: former?.wasPausedToLeave == true, writing)
             return known == nil ? .added : isSame ? .renewed : .changed
         }
     }
@@ -81,27 +80,64 @@ extension AccountRegister {
         }
     }
 
+    /// Has an account left alone while its person's session is ended at the provider.
+    ///
+    /// What the relay hears of the account from then on is no trouble of it.
+    ///
+    /// - Throws: `RegisterRefusal` where it is no person's; or `JournalFailure`.
+    public func beginSignOut(_ account: AccountID) throws {
+        try changePerson(account) { known, session in
+            leave(&session, known)
+            known.setPaused(true, by: known.pausedBy ?? .command)
+        }
+    }
+
+    /// The session goes on after all: the account is as it was before ``beginSignOut(_:)``.
+    public func abandonSignOut(_ account: AccountID) throws {
+        try changePerson(account) { known, session in
+            guard session.isLeaving else { return }
+            if session.wasPausedToLeave { known.setPaused(false, by: .command) }
+            session.isLeaving = false
+            session.wasPausedBefore = false
+        }
+    }
+
     /// Forgets a person's tokens; the account stays, paused until somebody signs in for it.
     ///
     /// - Throws: `RegisterRefusal` where it is no person's; or `JournalFailure`.
     public func signOut(_ account: AccountID) throws {
-        try change { writing in
-            guard var known = try writing.known(account), !known.isRemoving,
-                known.scheme == .person, let former = try formerSession(account, writing)
-            else {
-                throw RegisterRefusal(
-                    .unknownAccount, "there is no account \(account) that a person is signed in for"
-                )
-            }
+        try changePerson(account) { known, former in
+            leave(&former, known)
             var session = PersonSession(
                 issuer: former.issuer, clientID: former.clientID, refreshToken: Secret(""))
             session.subject = former.subject
             session.name = former.name
             session.number = former.number + 1
-            session.wasPausedBefore =
-                known.isPaused && !former.refreshToken.isEmpty
-                || former.wasPausedBefore
+            session.wasPausedBefore = former.wasPausedBefore
+            former = session
             known.setPaused(true, by: .command)
+        }
+    }
+
+    /// Notes how the account was before its person left; once for each leave.
+    private func leave(_ session: inout PersonSession, _ known: KnownAccount) {
+        guard !session.isOut, !session.isLeaving || !known.isPaused else { return }
+        session.isLeaving = true
+        session.wasPausedBefore = known.isPaused
+    }
+
+    private func changePerson(
+        _ account: AccountID, _ body: (inout KnownAccount, inout PersonSession) -> Void
+    ) throws {
+        try change { writing in
+            guard var known = try writing.known(account), !known.isRemoving,
+                known.scheme == .person, var session = try formerSession(account, writing)
+            else {
+                throw RegisterRefusal(
+                    .unknownAccount, "there is no account \(account) that a person is signed in for"
+                )
+            }
+            body(&known, &session)
             let plan = AccountPlan(
                 account: known,
                 box: try file.seal.seal(PersonCoding.text(of: session), for: account), isNew: false)
@@ -148,4 +184,12 @@ extension AccountRegister {
             isNew: known == nil)
         try writing.write(plan, key: file.seal.keyNumber)
     }
+}
+
+extension PersonSession {
+    /// Whether the person has signed out.
+    fileprivate var isOut: Bool { refreshToken.isEmpty }
+
+    /// Whether the account is paused for no other reason than that its person left, or is leaving.
+    fileprivate var wasPausedToLeave: Bool { (isOut || isLeaving) && !wasPausedBefore }
 }

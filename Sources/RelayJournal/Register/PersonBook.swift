@@ -87,13 +87,17 @@ public final class PersonBook: PersonVault {
     ) throws(JournalFailure) -> Bool {
         try run { database in
             let seal = file.seal
-            let box = try seal.seal(PersonCoding.text(of: session), for: account)
             return try database.transaction {
                 try mustHaveKey(database)
                 try release(account, holder, database)
                 guard let present = try read(account, database), present.refreshToken == tried,
                     present.number == session.number
                 else { return false }
+                var session = session
+                // Begun by another process while the tokens were asked for.
+                session.isLeaving = present.isLeaving
+                session.wasPausedBefore = present.wasPausedBefore
+                let box = try seal.seal(PersonCoding.text(of: session), for: account)
                 try database.prepare(
                     "UPDATE accounts SET credential = ?, key = ? WHERE id = ?"
                 ).run(.blob(box), .integer(seal.keyNumber), .text(account.text))

@@ -17,6 +17,7 @@ enum PersonCoding {
         object["name"] = session.name.map { .string($0) }
         object["access"] = session.accessToken.map { .string($0.reveal()) }
         object["identity"] = session.idToken.map { .string($0.reveal()) }
+        object["leaving"] = session.isLeaving ? .bool(true) : nil
         object["paused"] = session.wasPausedBefore ? .bool(true) : nil
         return Secret(JSONValue.object(object).serialized())
     }
@@ -41,6 +42,7 @@ enum PersonCoding {
         session.accessToken = json["access"]?.stringValue.map { Secret($0) }
         session.idToken = json["identity"]?.stringValue.map { Secret($0) }
         session.number = json["number"]?.integerValue ?? 0
+        session.isLeaving = json["leaving"]?.boolValue ?? false
         session.wasPausedBefore = json["paused"]?.boolValue ?? false
         session.obtainedAt = Timestamp(milliseconds: json["obtained"]?.integerValue ?? 0)
         session.expiresAt = Timestamp(milliseconds: json["expires"]?.integerValue ?? 0)

@@ -13,6 +13,7 @@ struct RegisterConnection {
     private let load: Statement
     private let one: Statement
     private let owner: Statement
+    private let lastChange: Statement
     private let insert: Statement
     private let update: Statement
     private let reseal: Statement
@@ -28,6 +29,7 @@ struct RegisterConnection {
         one = try database.prepare("SELECT \(Self.knownColumns) FROM accounts WHERE id = ?")
         owner = try database.prepare(
             "SELECT id FROM accounts WHERE tag = ? AND id <> ? AND removing = 0 LIMIT 1")
+        lastChange = try database.prepare("SELECT version FROM accounts WHERE id = ?")
         insert = try database.prepare(
             """
             INSERT INTO accounts(id, version, incarnation, removing, origin, paused, paused_by,
@@ -79,6 +81,11 @@ struct RegisterConnection {
         try version.first { $0.integer(0) } ?? 0
     }
 
+    /// The register version of an account's last change; nil: it is not there.
+    func version(of id: AccountID) throws -> Int64? {
+        try lastChange.first(.text(id.text)) { $0.integer(0) }
+    }
+
     /// The accounts that changed after a register version, by id.
     func load(after version: Int64, _ seal: CredentialSeal) throws -> [RegisteredAccount] {
         try load.all(.integer(version)) { try Self.registered($0, seal) }
@@ -91,7 +98,7 @@ struct RegisterConnection {
     }
 
     private static let loadedColumns =
-        "id, credential, tag, interval_ms, paused, incarnation, removing, scheme"
+        "id, credential, tag, interval_ms, paused, incarnation, removing, scheme, version"
 
     private static func registered(
         _ row: Statement.Row, _ seal: CredentialSeal
@@ -106,7 +113,8 @@ struct RegisterConnection {
             credentialTag: row.blob(2),
             interval: row.integerOrNil(3).map { .milliseconds($0) }, isPaused: row.flag(4),
             incarnation: row.integer(5), isRemoving: row.flag(6),
-            person: person.map { PersonTimes(bearer: $0.times(of: id), number: $0.number) })
+            person: person.map { PersonTimes(bearer: $0.times(of: id), number: $0.number) },
+            version: row.integer(8))
     }
 
     /// All rows without their credentials.

@@ -22,6 +22,7 @@ final class Judge: Sendable {
     let clock: RelayClock
     let log: RelayLog
     let journal: any Journal
+    let register: any Register
     let sinks: [SinkPlan]
     let queue: JudgeQueue
     let published: Lock<JudgeFigures>
@@ -32,12 +33,13 @@ final class Judge: Sendable {
 
     init(
         settings: RelaySettings, clock: RelayClock, log: RelayLog, journal: any Journal,
-        sinks: [SinkPlan], queue: JudgeQueue, head: Lock<JournalPosition>
+        register: any Register, sinks: [SinkPlan], queue: JudgeQueue, head: Lock<JournalPosition>
     ) {
         self.settings = settings
         self.clock = clock
         self.log = log
         self.journal = journal
+        self.register = register
         self.sinks = sinks
         self.queue = queue
         self.head = head

@@ -32,15 +32,20 @@ extension Judge {
             return try judge(
                 job, reading: reading, sealedAt: sealedAt, lastSealed: lastSealed, fleet: fleet,
                 stored: stored, into: &batch, epochs: &epochs)
-        case .refusal(let status, let code, let scope, let requestID, let at, let fleet):
+        case .refusal(let refused):
+            // Whoever takes a credential back has told the register first; the loop hears later.
+            guard try register.version(of: job.account) == refused.version else {
+                return job.slot.map { Judgement(slot: $0, .outdated) }
+            }
             var (belief, opening) = try believe(job, stored: stored, into: &batch, epochs: &epochs)
             opening.append(
                 belief.refuse(
-                    status: status, code: code, requiredScope: scope, requestID: requestID, at: at,
-                    fleet: fleet, decidedAt: clock.stamp()))
+                    status: refused.status, code: refused.code,
+                    requiredScope: refused.requiredScope, requestID: refused.requestID,
+                    at: refused.at, fleet: refused.fleet, decidedAt: clock.stamp()))
             add(opening, of: belief, into: &batch)
             let isFleetRefused =
-                fleet == .fleetRefused && (belief.head.refusal?.count ?? 0) >= 2
+                refused.fleet == .fleetRefused && (belief.head.refusal?.count ?? 0) >= 2
             return judgement(job, .refused, belief, isFleetRefused: isFleetRefused)
         }
     }

@@ -9,9 +9,7 @@ struct JudgeJob: Sendable {
         case reading(
             WalkReading, sealedAt: Timestamp, lastSealed: WalkID?, fleet: FleetSight)
         /// The credential was refused.
-        case refusal(
-            status: Int, code: String, requiredScope: String?, requestID: String?, at: Timestamp,
-            fleet: FleetVerdict)
+        case refusal(RefusedWalk)
         /// Another credential is in use.
         case credential
         /// The account was removed by an operator.
@@ -35,6 +33,21 @@ struct JudgeJob: Sendable {
     }
 }
 
+/// A walk that the API refused, and what the loop knew of it.
+struct RefusedWalk: Sendable {
+    /// As HTTP has it.
+    let status: Int
+    let code: String
+    let requiredScope: String?
+    let requestID: String?
+    /// When the answer was there.
+    let at: Timestamp
+    /// What the others were told.
+    var fleet: FleetVerdict
+    /// The register's version of the account, as it was asked.
+    let version: Int64
+}
+
 /// What came of a job.
 struct Judgement: Sendable {
     enum End: Sendable {
@@ -44,6 +57,9 @@ struct Judgement: Sendable {
         case failed(WalkFailure)
         /// What follows from the walk could not be written: it was not seen, and nothing changed.
         case unwritten
+        /// The account was paused, removed or given another credential before the API refused it:
+        /// that says nothing, and nothing changed.
+        case outdated
         /// The refusal is counted.
         case refused
         /// The account is gone from the journal.

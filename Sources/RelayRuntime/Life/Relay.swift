@@ -118,7 +118,8 @@ public final class Relay: Sendable {
         self.loop = loop
         judge = Judge(
             settings: parts.settings, clock: clock, log: parts.log, journal: journal,
-            sinks: parts.routes.flatMap(\.sinks), queue: queue, head: head)
+            register: parts.register, sinks: parts.routes.flatMap(\.sinks), queue: queue,
+            head: head)
         couriers = parts.routes.map {
             Courier(
                 name: parts.settings.name, route: $0, journal: journal, clock: clock,

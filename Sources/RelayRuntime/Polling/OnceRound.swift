@@ -47,12 +47,11 @@ extension PollLoop {
         for var job in round.waiting {
             guard let slot = job.slot else { continue }
             switch job.matter {
-            case .refusal(let status, let code, let scope, let requestID, let at, _):
-                job.matter = .refusal(
-                    status: status, code: code, requiredScope: scope, requestID: requestID, at: at,
-                    fleet: answers.verdict(
-                        for: slot, since: accounts[slot]?.refusalSince ?? at,
-                        others: round.total - 1))
+            case .refusal(var refused):
+                refused.fleet = answers.verdict(
+                    for: slot, since: accounts[slot]?.refusalSince ?? refused.at,
+                    others: round.total - 1)
+                job.matter = .refusal(refused)
             case .reading(let reading, let sealedAt, let lastSealed, _):
                 job.matter = .reading(
                     reading, sealedAt: sealedAt, lastSealed: lastSealed,

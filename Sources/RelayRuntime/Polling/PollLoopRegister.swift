@@ -85,6 +85,7 @@ extension PollLoop {
 
     private func adjust(_ slot: Int, to change: RegisteredAccount, now: Instant) {
         guard let account = accounts[slot] else { return }
+        accounts[slot]?.version = change.version
         if change.credentialTag != account.credentialTag {
             drop(slot, now: now)
             changeCredential(slot, to: change, now: now)

@@ -102,8 +102,8 @@ extension PollLoop {
         guard let account = accounts[slot] else { return }
         let at = clock.stamp()
         answers.note(slot, refused: true, at: at)
-        noteFailure(slot, failure)
         if account.isBlind {
+            noteFailure(slot, failure)
             finish(slot, .blind, word: failure.code, now: now)
             return
         }
@@ -112,10 +112,13 @@ extension PollLoop {
             slot: slot, account: account.id, incarnation: account.incarnation,
             credentialTag: account.credentialTag,
             matter: .refusal(
-                status: status, code: code, requiredScope: scope, requestID: failure.requestID,
-                at: at,
-                fleet: answers.verdict(for: slot, since: since, others: schedule.active - 1)))
+                RefusedWalk(
+                    status: status, code: code, requiredScope: scope,
+                    requestID: failure.requestID, at: at,
+                    fleet: answers.verdict(for: slot, since: since, others: schedule.active - 1),
+                    version: account.version)))
         accounts[slot]?.isJudging = true
+        walks[slot]?.refusal = failure
         if once != nil {
             // Asked of the others when all of them have answered.
             once?.waiting.append(job)
@@ -203,7 +206,12 @@ extension PollLoop {
             // Not the account's fault: it is not left alone longer and longer for it.
             finish(
                 slot, .throttled(settings.schedule.confirmAfter), word: "journal", now: now)
+        case .outdated:
+            answers.forget(slot)
+            finish(
+                slot, .throttled(settings.schedule.confirmAfter), word: "dropped", now: now)
         case .refused:
+            if let failure = walks[slot]?.refusal { noteFailure(slot, failure) }
             note(judgement, slot: slot)
             finish(slot, judgement.isBlind ? .blind : .refused, word: "refused", now: now)
         case .removed, .noted:

@@ -9,6 +9,8 @@ struct PolledAccount {
     var credential: Secret
     var credentialTag: [UInt8]
     var incarnation: Int64
+    /// The register's, of the last change that is known here.
+    var version: Int64
     var interval: Duration?
     var isPaused: Bool
     /// What the last sealed walk's bytes hashed to; nil: not known.
@@ -49,6 +51,7 @@ struct PolledAccount {
         credential = account.credential
         credentialTag = account.credentialTag
         incarnation = account.incarnation
+        version = account.version
         interval = account.interval
         isPaused = account.isPaused
         isPerson = account.person != nil
@@ -82,4 +85,6 @@ struct ActiveWalk {
     var isAsking = false
     /// Since when the walk of a person is due that waits for an access token; nil: it does not.
     var awaitsBearer: Instant?
+    /// Why the account was refused, while the judge looks whether that counts.
+    var refusal: WalkFailure?
 }

@@ -64,7 +64,12 @@ struct ShownWalks {
     }
 
     /// An answer has reached the relay.
-    mutating func delivered(_ showing: Showing, of walk: ShownWalk, now: Instant) {
+    ///
+    /// - Parameter isMeant: whether the register still has the account as the walk had it; else a
+    ///   refusal says nothing of it.
+    mutating func delivered(
+        _ showing: Showing, of walk: ShownWalk, isMeant: Bool, now: Instant
+    ) {
         switch showing {
         case .page(let rows, let isLast):
             walk.show(rows, isLast: isLast, at: now)
@@ -73,6 +78,7 @@ struct ShownWalks {
             answers[walk.account, default: []].append(.sealed(walk))
         case .refused:
             walk.spoil()
+            guard isMeant else { return }
             answers[walk.account, default: []].append(.refused(walk, at: now))
         case .nothing:
             walk.spoil()

@@ -96,8 +96,8 @@ final class SimulatedAPI {
 
     func doubtAll() { shown.doubtAll() }
 
-    func delivered(_ showing: Showing, of walk: ShownWalk, now: Instant) {
-        shown.delivered(showing, of: walk, now: now)
+    func delivered(_ showing: Showing, of walk: ShownWalk, isMeant: Bool, now: Instant) {
+        shown.delivered(showing, of: walk, isMeant: isMeant, now: now)
     }
 
     /// Begins or goes on with a walk; nil where nobody ever had that key.

@@ -7,7 +7,7 @@ final class SimulatedRegister: Register, @unchecked Sendable {
     // @unchecked: a simulation runs on one thread.
     private var registered: [Int: RegisteredAccount] = [:]
     private var changed: Set<Int> = []
-    private var incarnation: Int64 = 0
+    private var version: Int64 = 0
 
     static func id(_ account: Int) -> AccountID {
         guard let id = AccountID("a\(account)") else { preconditionFailure("a simple id") }
@@ -26,17 +26,28 @@ final class SimulatedRegister: Register, @unchecked Sendable {
 
     var all: [Int] { registered.keys.sorted() }
 
+    /// Whether an account is to be walked, and with this key.
+    func uses(_ key: String, for account: Int) -> Bool {
+        guard let known = registered[account], !known.isPaused, !known.isRemoving else {
+            return false
+        }
+        return known.credential == Secret(key)
+    }
+
     func add(_ account: Int, key: String) {
-        incarnation += 1
+        version += 1
         registered[account] = RegisteredAccount(
             id: Self.id(account), credential: Secret(key), credentialTag: Array(key.utf8),
-            interval: nil, isPaused: false, incarnation: incarnation, isRemoving: false)
+            interval: nil, isPaused: false, incarnation: version, isRemoving: false,
+            version: version)
         changed.insert(account)
     }
 
     func change(_ account: Int, _ body: (inout RegisteredAccount) -> Void) {
         guard var known = registered[account], !known.isRemoving else { return }
         body(&known)
+        version += 1
+        known.version = version
         registered[account] = known
         changed.insert(account)
     }
@@ -58,5 +69,9 @@ final class SimulatedRegister: Register, @unchecked Sendable {
     func changes() throws(JournalFailure) -> [RegisteredAccount] {
         defer { changed = [] }
         return changed.sorted().compactMap { registered[$0] }
+    }
+
+    func version(of account: AccountID) throws(JournalFailure) -> Int64? {
+        registered[Self.number(account)]?.version
     }
 }

@@ -67,7 +67,10 @@ final class SimulatedTransport: PageTransport, @unchecked Sendable {
         guard let flight = flights[token], flight.serial == serial else { return false }
         flights[token] = nil
         let now = world.clock.now
-        world.api.delivered(flight.reply.showing, of: flight.walk, now: now)
+        world.api.delivered(
+            flight.reply.showing, of: flight.walk,
+            isMeant: world.register.uses(flight.walk.credential, for: flight.walk.account),
+            now: now)
         world.checks.pace.answered(flight.walk, wait: flight.reply.wait, now: now)
         switch flight.reply.content {
         case .answer(let status, let body, let retryAfter, let date):

@@ -17,21 +17,21 @@ extension ControlAPI {
         if request.method == "PUT" {
             let body = try ControlBody(request.body)
             try body.allow(
-                "accessSeconds", "reuseLeeway", "tokenStatus", "tokenDelay", "takesRepeats",
-                "accessOutlives")
+                "accessSeconds", "reuseLeeway", "tokenStatus", "tokenDelay", "endDelay",
+                "takesRepeats", "accessOutlives")
             let lifetime = try Self.seconds("accessSeconds", body)
             let leeway = try Self.seconds("reuseLeeway", body)
-            let (status, delay) = try Self.trouble(body)
+            let (status, delay, endDelay) = try Self.trouble(body)
             let repeats = try body.optionalBool("takesRepeats")
             let outlives = try body.optionalBool("accessOutlives")
             guard
-                lifetime != nil || leeway != nil || status != nil || delay != nil || repeats != nil
-                    || outlives != nil
+                lifetime != nil || leeway != nil || status != nil || delay != nil
+                    || endDelay != nil || repeats != nil || outlives != nil
             else {
                 throw SandboxError(
                     .invalid,
                     "\"accessSeconds\", \"reuseLeeway\", \"tokenStatus\", \"tokenDelay\","
-                        + " \"takesRepeats\" or \"accessOutlives\" is needed.")
+                        + " \"endDelay\", \"takesRepeats\" or \"accessOutlives\" is needed.")
             }
             state.read { state in
                 if let lifetime { state.identity.accessLifetime = lifetime }
@@ -39,7 +39,8 @@ extension ControlAPI {
                 if let repeats { state.identity.takesRepeats = repeats }
                 if let outlives { state.identity.accessOutlives = outlives }
                 if let status { state.identity.tokenStatus = status }
-                if let delay { state.identity.tokenDelay = .milliseconds(delay) }
+                if let delay { state.identity.tokenDelay = delay }
+                if let endDelay { state.identity.endDelay = endDelay }
             }
         } else if request.method != "GET" {
             return .methodNotAllowed("GET", "PUT")
@@ -116,19 +117,25 @@ extension ControlAPI {
         }
     }
 
-    /// What is to be wrong with the token endpoint.
+    /// What is to be wrong with the token endpoint, and how late those that end sessions answer.
     private static func trouble(
         _ body: ControlBody
-    ) throws(SandboxError) -> (status: Int?, delay: Int?) {
+    ) throws(SandboxError) -> (status: Int?, delay: Duration?, endDelay: Duration?) {
         let status = try body.optionalInteger("tokenStatus")
         guard status.map({ [0, 429].contains($0) || (500...599).contains($0) }) ?? true else {
             throw SandboxError(.invalid, "\"tokenStatus\" must be 0, 429 or 500 to 599.")
         }
-        let delay = try body.optionalInteger("tokenDelay")
-        guard delay.map({ (0...60_000).contains($0) }) ?? true else {
-            throw SandboxError(.invalid, "\"tokenDelay\" must be 0 to 60,000 milliseconds.")
+        return (status, try delay("tokenDelay", body), try delay("endDelay", body))
+    }
+
+    private static func delay(
+        _ name: String, _ body: ControlBody
+    ) throws(SandboxError) -> Duration? {
+        guard let delay = try body.optionalInteger(name) else { return nil }
+        guard (0...60_000).contains(delay) else {
+            throw SandboxError(.invalid, "\"\(name)\" must be 0 to 60,000 milliseconds.")
         }
-        return (status, delay)
+        return .milliseconds(delay)
     }
 
     private static func seconds(

@@ -29,6 +29,7 @@ enum ControlGuide {
         GET    /sandbox/identity                     the identity provider: clients, sessions
         PUT    /sandbox/identity     {"accessSeconds":3600,"reuseLeeway":0,"tokenStatus":503,
                                       "tokenDelay":500}  milliseconds that its answers are late
+                                     {"endDelay":500}  the same, of revocation and end_session
                                      {"takesRepeats":false}  an Idempotency-Key is ignored
                                      {"accessOutlives":true}  tokens outlive their session
         POST   /sandbox/identity/renew               a new signing key: no access token is good

@@ -74,7 +74,9 @@ struct Identity: Sendable {
     var tokenStatus = 0
     /// How late its answers come, which are made at once.
     var tokenDelay = Duration.zero
-    /// How often it was asked.
+    /// How late those answer that revoke tokens and end sessions; they are ended at once.
+    var endDelay = Duration.zero
+    /// How often the token endpoint was asked.
     var tokenRequests = 0
     /// Return addresses by client.
     ///

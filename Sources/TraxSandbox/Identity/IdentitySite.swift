@@ -49,17 +49,25 @@ struct IdentitySite {
         case "/oauth/v2/token":
             guard request.method == "POST" else { return .methodNotAllowed("POST") }
             let delay = state.read { $0.identity.tokenDelay }
-            return delay > .zero ? try token().delayed(by: delay) : try token()
+            return Self.late(try token(), by: delay)
         case "/oauth/v2/revoke":
-            return request.method == "POST" ? revoke() : .methodNotAllowed("POST")
+            return request.method == "POST" ? ended(revoke()) : .methodNotAllowed("POST")
         case "/oidc/v1/userinfo":
             return isGet ? person() : .methodNotAllowed("GET", "HEAD")
         case "/oidc/v1/end_session":
-            if isGet, !request.isHead { return endSession(request.query) }
+            if isGet, !request.isHead { return ended(endSession(request.query)) }
             return request.method == "POST"
-                ? endSession(request.form) : .methodNotAllowed("GET", "POST")
+                ? ended(endSession(request.form)) : .methodNotAllowed("GET", "POST")
         default: return nil
         }
+    }
+
+    private func ended(_ reply: HTTPServerReply) -> HTTPServerReply {
+        Self.late(reply, by: state.read { $0.identity.endDelay })
+    }
+
+    private static func late(_ reply: HTTPServerReply, by delay: Duration) -> HTTPServerReply {
+        delay > .zero ? reply.delayed(by: delay) : reply
     }
 
     private func discovery() -> HTTPServerReply {
