@@ -55,6 +55,9 @@ internal import Threading
 
     deinit { close(timeout: nil) }
 
+    /// How many calls are inside the client this moment.
+    var callsInside: Int { loans.withLock { $0.calls } }
+
     /// Lends the client to a call; throws `closed` after `close`.
     func use<Result>(
         _ body: (OpaquePointer) throws(KafkaError) -> Result

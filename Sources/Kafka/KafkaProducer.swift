@@ -12,7 +12,7 @@ public final class KafkaProducer: Sendable {
     /// Delivery reports held for `poll`; beyond it `produce` says that the queue is full.
     public static let reportLimit = 200_000
 
-    private let handle: KafkaHandle
+    let handle: KafkaHandle
     /// Whether `transactional.id` is set.
     public let isTransactional: Bool
 
