@@ -157,7 +157,7 @@ struct Feed {
         let dead = try KafkaProducer(
             pipeline.client.setting("transactional.id", pipeline.name))
         var feed = Feed(pipeline, count: 500)
-        _ = try feed.publisher.open()
+        try feed.publisher.opened()
         try dead.initTransactions(timeout: .seconds(20))
         try dead.begin()
         try dead.produce(
@@ -179,7 +179,7 @@ struct Feed {
             pipeline.client.set("sasl.password", password)
         }
         login("admin", "secret-a")
-        _ = try pipeline.publisher().open()
+        try pipeline.publisher().opened()
 
         login("relay", "wrong")
         let refused = failure { _ = try pipeline.publisher().open() }
@@ -204,7 +204,7 @@ struct Feed {
         try grant("--operation Write --operation Describe --transactional-id \(pipeline.name)")
         let notes = Notes()
         let publisher = pipeline.publisher(notes: { notes.add($0) })
-        _ = try publisher.open()
+        try publisher.opened()
         #expect(notes.all.count == 3)
         #expect(notes.all.allSatisfy { $0.contains("does not let us see the settings") })
         let both = pipeline.run(1...3)
@@ -212,9 +212,9 @@ struct Feed {
         // Which topic it was the coordinator does not say: each alone then shows.
         #expect(failure { try publisher.publish(both) }?.kind == .again)
         for _ in 0..<2 {
-            let refused = failure { try publisher.publish(states) }
+            let refused = try publisher.refusal(of: states)
             #expect(refused?.kind == .refusedSink(pipeline.state), "\(refused?.reason ?? "")")
-            try publisher.publish(events)
+            try publisher.published(events)
         }
         try grant("--operation Write --topic \(pipeline.state)")
         // Brokers learn of a grant a moment after the tool has made it.
@@ -239,8 +239,8 @@ extension BrokerCrashTests {
         let cluster = try OwnCluster("--mtls")
         let pipeline = try pipeline(cluster)
         let publisher = pipeline.publisher()
-        _ = try publisher.open()
-        try publisher.publish(pipeline.run(1...5))
+        try publisher.opened()
+        try publisher.published(pipeline.run(1...5))
         #expect(try pipeline.positions().values.flatMap(\.self).sorted() == Array(1...5))
 
         var untrusting = Pipeline(cluster.bootstrap)
@@ -257,8 +257,8 @@ extension BrokerCrashTests {
         let pipeline = try pipeline(cluster)
         let publisher = pipeline.publisher()
         if release.hasPrefix("3") || KafkaLibrary.hasWorkingSCRAM {
-            _ = try publisher.open()
-            try publisher.publish(pipeline.run(1...5))
+            try publisher.opened()
+            try publisher.published(pipeline.run(1...5))
             return
         }
         let error = failure { _ = try publisher.open() }

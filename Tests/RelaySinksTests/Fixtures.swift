@@ -146,7 +146,7 @@ extension KafkaPublisher {
     func published(_ run: Run) throws {
         try patiently {
             do { try publish(run) } catch let failure as PublishFailure {
-                guard [.unavailable, .reopen].contains(failure.kind) else { throw failure }
+                guard Self.slow.contains(failure.kind) else { throw failure }
                 let progress = try open()
                 let hasGone = run.parts.allSatisfy { part in
                     progress[part.sink].map { $0.position >= part.place } ?? false
@@ -156,6 +156,24 @@ extension KafkaPublisher {
         }
     }
 
+    /// Why the broker refuses a run, and not that it is slow: then it is sent again, as above.
+    ///
+    /// - Parameter prepare: runs before each time.
+    func refusal(of run: Run, _ prepare: () throws -> Void = {}) throws -> PublishFailure? {
+        var refusal: PublishFailure?
+        _ = try eventually(60) {
+            try prepare()
+            refusal = failure { try publish(run) }
+            guard let kind = refusal?.kind, Self.slow.contains(kind) else { return true }
+            try opened()
+            return false
+        }
+        return refusal
+    }
+
+    /// What a run ends with under a broker that takes its time.
+    private static let slow: [PublishFailure.Kind] = [.again, .unavailable, .reopen]
+
     private func patiently(_ call: () throws -> Void) throws {
         var last: PublishFailure?
         let isOver = try eventually(60) {
@@ -163,7 +181,7 @@ extension KafkaPublisher {
                 try call()
                 return true
             } catch let failure as PublishFailure
-                where [.unavailable, .reopen].contains(failure.kind)
+                where Self.slow.contains(failure.kind)
             {
                 last = failure
                 return false

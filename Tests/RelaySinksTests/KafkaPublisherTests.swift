@@ -10,8 +10,8 @@ import Testing
     @Test func `a run arrives with keys, bytes, headers, tombstones and its place`() throws {
         let pipeline = try Pipeline.embedded()
         let publisher = pipeline.publisher()
-        #expect(try publisher.open().isEmpty)
-        try publisher.publish(pipeline.run(1...10))
+        #expect(try publisher.opened().isEmpty)
+        try publisher.published(pipeline.run(1...10))
         let events = try pipeline.read(pipeline.events.text)
         #expect(events.count == 10)
         for record in events {
@@ -26,7 +26,7 @@ import Testing
         let states = try pipeline.read(pipeline.state.text)
         #expect(states.count == 10)
         #expect(states.filter { $0.value == nil }.map(\.keyText) == ["acct_2/conn"])
-        let progress = try pipeline.publisher(instance: "two").open()
+        let progress = try pipeline.publisher(instance: "two").opened()
         #expect(Set(progress.keys) == [pipeline.events, pipeline.state])
         #expect(
             progress[pipeline.state]
@@ -40,13 +40,13 @@ import Testing
     @Test func `a run that only moves the place publishes just that`() throws {
         let pipeline = try Pipeline.embedded()
         let publisher = pipeline.publisher()
-        _ = try publisher.open()
-        try publisher.publish(
+        try publisher.opened()
+        try publisher.published(
             Run(parts: [
                 .init(sink: pipeline.events, messages: [], place: JournalPosition(9), eventID: nil)
             ]))
         #expect(try pipeline.read(pipeline.events.text).isEmpty)
-        let progress = try publisher.open()
+        let progress = try publisher.opened()
         #expect(progress.keys.map(\.self) == [pipeline.events])
         #expect(progress[pipeline.events]?.position == JournalPosition(9))
         #expect(progress[pipeline.events]?.eventID == nil)
@@ -63,20 +63,22 @@ import Testing
         var other = pipeline
         other.client = KafkaConfiguration(bootstrap: mock.bootstrap)
         let refused = other.publisher()
-        _ = try refused.open()
-        try mock.push([number], for: .produce)
+        try refused.opened()
         let run = Run(parts: [other.run(1...1).parts[0]])
-        let error = failure { try refused.publish(run) }
+        let error = try refused.refusal(of: run) {
+            try mock.clearErrors(for: .produce)
+            try mock.push([number], for: .produce)
+        }
         #expect(error?.kind == .refusedRecord(other.events))
-        try refused.publish(run)
+        try refused.published(run)
         #expect(try other.positions() == ["acct_1": [1]])
     }
 
     @Test func `a record too large for the client names its sink`() throws {
         let pipeline = try Pipeline.embedded()
         let publisher = pipeline.publisher()
-        _ = try publisher.open()
-        let error = failure { try publisher.publish(pipeline.run(1...3, size: 1_100_000)) }
+        try publisher.opened()
+        let error = try publisher.refusal(of: pipeline.run(1...3, size: 1_100_000))
         #expect(error?.kind == .refusedRecord(pipeline.events))
         #expect(error?.code == "MSG_SIZE_TOO_LARGE")
     }
@@ -90,28 +92,30 @@ import Testing
             try mock.createTopic(topic, partitions: 1)
         }
         let publisher = pipeline.publisher()
-        _ = try publisher.open()
-        try mock.push([29], for: .produce)
+        try publisher.opened()
         let run = Run(parts: [pipeline.run(1...1).parts[1]])
-        let error = failure { try publisher.publish(run) }
+        let error = try publisher.refusal(of: run) {
+            try mock.clearErrors(for: .produce)
+            try mock.push([29], for: .produce)
+        }
         #expect(error?.kind == .refusedSink(pipeline.state))
         #expect(error?.reason.contains("Grant") == true)
-        try publisher.publish(run)
+        try publisher.published(run)
     }
 
     @Test func `the progress of a sink that is gone is deleted by the next run`() throws {
         let pipeline = try Pipeline.embedded()
         let first = pipeline.publisher()
-        _ = try first.open()
-        try first.publish(pipeline.run(1...2))
+        try first.opened()
+        try first.published(pipeline.run(1...2))
         let second = KafkaPublisher(
             KafkaSettings(
                 name: pipeline.name, client: pipeline.client, sinks: [pipeline.plans[0]],
                 guarantee: .atLeastOnce, topics: .trust, journal: pipeline.journal,
                 instance: "two"), lastEpoch: { 1 })
-        #expect(try second.open().keys.map(\.self) == [pipeline.events])
-        try second.publish(Run(parts: [pipeline.run(3...3).parts[0]]))
-        #expect(try pipeline.publisher().open().keys.map(\.self) == [pipeline.events])
+        #expect(try second.opened().keys.map(\.self) == [pipeline.events])
+        try second.published(Run(parts: [pipeline.run(3...3).parts[0]]))
+        #expect(try pipeline.publisher().opened().keys.map(\.self) == [pipeline.events])
         let tombstones = try pipeline.read(pipeline.progress).filter { $0.value == nil }
         #expect(tombstones.map(\.keyText) == [pipeline.state.text])
     }
@@ -131,14 +135,14 @@ import Testing
     @Test func `who finds another's progress on opening again was taken over`() throws {
         let pipeline = try Pipeline.embedded()
         let (one, two) = (pipeline.publisher(instance: "one"), pipeline.publisher(instance: "two"))
-        _ = try one.open()
-        try one.publish(pipeline.run(1...1))
+        try one.opened()
+        try one.published(pipeline.run(1...1))
         // Another's progress at the first opening is that of our predecessor.
-        #expect(try two.open()[pipeline.events]?.instance == "one")
-        #expect(try two.open()[pipeline.events]?.instance == "one")
-        #expect(try one.open()[pipeline.events]?.instance == "one")
-        try two.publish(pipeline.run(2...2))
-        #expect(try two.open()[pipeline.events]?.position == JournalPosition(2))
+        #expect(try two.opened()[pipeline.events]?.instance == "one")
+        #expect(try two.opened()[pipeline.events]?.instance == "one")
+        #expect(try one.opened()[pipeline.events]?.instance == "one")
+        try two.published(pipeline.run(2...2))
+        #expect(try two.opened()[pipeline.events]?.position == JournalPosition(2))
         let error = failure { _ = try one.open() }
         #expect(error?.kind == .takenOver)
         #expect(error?.reason.contains("another relay runs as \(pipeline.name)") == true)
@@ -187,14 +191,14 @@ import Testing
         let mock = try KafkaMockCluster()
         let pipeline = try pipeline(mock)
         let publisher = pipeline.publisher()
-        _ = try publisher.open()
-        try publisher.publish(pipeline.run(1...3))
+        try publisher.opened()
+        try publisher.published(pipeline.run(1...3))
         try mock.push([number], for: .endTransaction)
         #expect(failure { try publisher.publish(pipeline.run(4...4)) }?.kind == .reopen)
         #expect(failure { try publisher.publish(pipeline.run(4...4)) }?.kind == .reopen)
         #expect(failure { try publisher.probe() }?.kind == .reopen)
-        _ = try publisher.open()
-        try publisher.publish(pipeline.run(4...4))
+        try publisher.opened()
+        try publisher.published(pipeline.run(4...4))
     }
 
     @Test func `a coordinator that stumbles is asked again within the run`() throws {
@@ -202,9 +206,9 @@ import Testing
         let pipeline = try pipeline(mock)
         let publisher = pipeline.publisher()
         try mock.push([51, 15], for: .initProducerID)
-        _ = try publisher.open()
+        try publisher.opened()
         try mock.push([-195, 14], for: .endTransaction)
-        try publisher.publish(pipeline.run(1...3))
+        try publisher.published(pipeline.run(1...3))
         #expect(try pipeline.read(pipeline.events.text).count == 3)
     }
 
@@ -212,7 +216,7 @@ import Testing
         let mock = try KafkaMockCluster()
         let pipeline = try pipeline(mock)
         let publisher = pipeline.publisher()
-        _ = try publisher.open()
+        try publisher.opened()
         try mock.push([10], for: .produce)
         let run = Run(parts: [pipeline.run(1...1).parts[0]])
         var kinds: [PublishFailure.Kind] = []
@@ -233,7 +237,7 @@ import Testing
         let mock = try KafkaMockCluster()
         let pipeline = try pipeline(mock)
         let publisher = pipeline.publisher()
-        _ = try publisher.open()
+        try publisher.opened()
         try mock.push([29], for: .addPartitions)
         let run = Run(parts: [pipeline.run(1...1).parts[1]])
         let kind = failure { try publisher.publish(run) }?.kind
@@ -244,13 +248,13 @@ import Testing
         let mock = try KafkaMockCluster()
         let pipeline = try pipeline(mock)
         let publisher = pipeline.publisher()
-        _ = try publisher.open()
-        try publisher.publish(pipeline.run(1...1))
+        try publisher.opened()
+        try publisher.published(pipeline.run(1...1))
         try publisher.probe()
         try mock.setBroker(1, isUp: false)
         #expect(eventually { failure { try publisher.probe() }?.kind == .unavailable })
         try mock.setBroker(1, isUp: true)
         #expect(eventually { failure { _ = try publisher.open() } == nil })
-        try publisher.publish(pipeline.run(2...2))
+        try publisher.published(pipeline.run(2...2))
     }
 }
