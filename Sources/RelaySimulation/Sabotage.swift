@@ -31,6 +31,8 @@ struct Sabotage {
     var isLosingParked = false
     /// How many entries too many are pruned.
     var greed = 0
+    /// Whether the register says of an account what it was when the relay last read it.
+    var isRegisterStale = false
     /// Changes the relay's log lines.
     var line: ((String) -> String)?
 }

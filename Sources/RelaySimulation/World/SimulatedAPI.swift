@@ -109,13 +109,15 @@ final class SimulatedAPI {
     }
 
     /// What the server answers; decided when the request arrives.
-    func answer(_ walk: ShownWalk, cursor: String?, now: Instant) -> Reply {
+    ///
+    /// - Parameter isOut: whether the session behind the credential has ended.
+    func answer(_ walk: ShownWalk, cursor: String?, isOut: Bool, now: Instant) -> Reply {
         let number = walk.account
         accounts[number]?.requests += 1
         let requests = accounts[number]?.requests ?? 0
         var dice = Dice(seed, 2, UInt64(number), requests)
         let delay = dice.milliseconds(2, 60)
-        guard walk.credential == accounts[number]?.key else {
+        guard walk.credential == accounts[number]?.key, !isOut else {
             return Self.refusal(401, after: delay)
         }
         let here = weather.filter { $0.account == nil || $0.account == number }

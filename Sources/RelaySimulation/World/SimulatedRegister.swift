@@ -8,6 +8,12 @@ final class SimulatedRegister: Register, @unchecked Sendable {
     private var registered: [Int: RegisteredAccount] = [:]
     private var changed: Set<Int> = []
     private var version: Int64 = 0
+    /// The versions that the relay has read.
+    private var read: [Int: Int64] = [:]
+    /// Whether it tells those instead of the newest.
+    private let isStale: Bool
+
+    init(isStale: Bool = false) { self.isStale = isStale }
 
     static func id(_ account: Int) -> AccountID {
         guard let id = AccountID("a\(account)") else { preconditionFailure("a simple id") }
@@ -63,15 +69,18 @@ final class SimulatedRegister: Register, @unchecked Sendable {
 
     func accounts() throws(JournalFailure) -> [RegisteredAccount] {
         changed = []
+        read = registered.mapValues(\.version)
         return registered.values.sorted { $0.id < $1.id }
     }
 
     func changes() throws(JournalFailure) -> [RegisteredAccount] {
         defer { changed = [] }
+        for account in changed { read[account] = registered[account]?.version }
         return changed.sorted().compactMap { registered[$0] }
     }
 
     func version(of account: AccountID) throws(JournalFailure) -> Int64? {
-        registered[Self.number(account)]?.version
+        let number = Self.number(account)
+        return isStale ? read[number] : registered[number]?.version
     }
 }

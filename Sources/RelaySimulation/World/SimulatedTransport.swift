@@ -39,7 +39,10 @@ final class SimulatedTransport: PageTransport, @unchecked Sendable {
         }
         world.checks.pace.requested(
             walk, inFlight: flights.values.map(\.walk), places: places, now: world.clock.now)
-        var reply = world.api.answer(walk, cursor: page.cursor, now: world.clock.now)
+        // Who pauses or removes an account may have ended its session, as a logout does.
+        var reply = world.api.answer(
+            walk, cursor: page.cursor,
+            isOut: !world.register.uses(walk.credential, for: walk.account), now: world.clock.now)
         world.sabotage.reply?(&reply)
         if case .silence = reply.content {
             reply.delay = page.timeout

@@ -22,7 +22,7 @@ final class World: @unchecked Sendable {
     let sabotage: Sabotage
     let clock = VirtualClock()
     let api: SimulatedAPI
-    let register = SimulatedRegister()
+    let register: SimulatedRegister
     var agenda = Agenda()
     var disk = Disk()
     var broker = Broker()
@@ -62,6 +62,7 @@ final class World: @unchecked Sendable {
     init(_ scenario: Scenario, sabotage: Sabotage = Sabotage(), isTold: Bool = false) {
         self.scenario = scenario
         self.sabotage = sabotage
+        register = SimulatedRegister(isStale: sabotage.isRegisterStale)
         self.isTold = isTold
         api = SimulatedAPI(scenario)
         dice = Dice(scenario.seed, 3)
