@@ -46,6 +46,48 @@ import Threading
         #expect(lines.contains { $0.contains("sink takes records again sink=events") })
     }
 
+    @Test("what a broker acknowledged and forgot is published again", arguments: [true, false])
+    func forgetful(isNew: Bool) throws {
+        let stage = Stage(remembers: true)
+        if isNew { try stage.add("a", ["c1": "active"]) } else { try begin(stage) }
+        try stage.run { _ in
+            try eventually("baseline") { !stage.publisher.values("states").isEmpty }
+            for count in 1...3 {
+                try change(stage, times: 1)
+                try eventually("delivered") { try stage.delivered("a").count == 2 * count - 1 }
+                stage.publisher.forget()
+                try change(stage, times: 1)
+                try eventually("delivered") { try stage.delivered("a").count == 2 * count }
+            }
+        }
+        #expect(stage.publisher.positions("events") == Array(2...7))
+        #expect(stage.publisher.positions("states").sorted() == stage.publisher.positions("states"))
+        #expect(stage.publisher.values("states").last?.contains("\"sequence\":6") == true)
+    }
+
+    @Test
+    func `a sink that is new again does not get what came before, even from a forgetful broker`()
+        throws
+    {
+        let stage = Stage(remembers: true)
+        try begin(stage)
+        try stage.run { _ in
+            try change(stage, times: 2)
+            try eventually("delivered") { try stage.delivered("a").count == 2 }
+        }
+        // Left out of the pipeline for a while: the journal has forgotten it, the broker has not.
+        try stage.journal.setPlaces([SinkName("events"): nil])
+        stage.publisher.state.withLock { $0.records = [:] }
+        try stage.run { _ in
+            try change(stage, times: 1)
+            try eventually("delivered") { try stage.delivered("a").count == 1 }
+            stage.publisher.forget()
+            try change(stage, times: 1)
+            try eventually("delivered") { try stage.delivered("a").count == 2 }
+        }
+        #expect(stage.publisher.positions("events") == [4, 5])
+    }
+
     @Test func `a lost acknowledgement doubles nothing where the broker remembers the place`()
         throws
     {

@@ -14,6 +14,8 @@ final class FakePublisher: Publisher {
     struct State {
         var records: [SinkName: [OutboundMessage]] = [:]
         var progress: [SinkName: Progress] = [:]
+        /// How many records each sink had before the last run to it, and the progress of then.
+        var before: [SinkName: (count: Int, progress: Progress?)] = [:]
         var opens = 0
         var runs = 0
         var probes = 0
@@ -99,11 +101,29 @@ final class FakePublisher: Publisher {
 
     private func take(_ run: Run, _ state: inout State) {
         for part in run.parts {
+            state.before[part.sink] = (
+                state.records[part.sink]?.count ?? 0, state.progress[part.sink]
+            )
             state.records[part.sink, default: []] += part.messages
             guard !part.isFilling else { continue }
             state.progress[part.sink] = Progress(
                 journal: journal.id, position: part.place, eventID: part.eventID, epoch: 0,
                 instance: "this")
+        }
+    }
+
+    /// Forgets of each sink the last run to it, which it has acknowledged, and asks to be opened
+    /// anew.
+    func forget() {
+        state.withLock { state in
+            for (sink, (count, progress)) in state.before {
+                state.records[sink]?.removeSubrange(count...)
+                state.progress[sink] = progress
+            }
+            state.before = [:]
+            state.fates = [
+                .fail(PublishFailure(kind: .reopen, code: "lost", reason: "the broker was killed"))
+            ]
         }
     }
 

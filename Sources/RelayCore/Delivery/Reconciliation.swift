@@ -26,11 +26,13 @@ public enum Reconciliation: Hashable, Sendable {
         public var isEmpty: Bool
         /// The sink's place.
         public var place: JournalPosition
-        /// Whether the sink is new to the journal: the broker may remember one of before.
-        public var isFresh: Bool
+        /// Where the sink began, if it is new to the journal; nil: it is not.
+        ///
+        /// What a broker remembers of before that is of another sink of that name.
+        public var start: JournalPosition?
         /// The place that a broker was told last; nil when none was.
         ///
-        /// What it remembers is never less, unless it is another broker.
+        /// What it remembers is never less, unless it is another broker, or has forgotten.
         public var told: JournalPosition?
         /// The id of the event at the position that the broker remembers; nil when there is none.
         public var eventThere: EventID?
@@ -40,7 +42,7 @@ public enum Reconciliation: Hashable, Sendable {
         /// What is known, field by field.
         public init(
             journal: JournalID, head: JournalPosition, tail: JournalPosition, isEmpty: Bool,
-            place: JournalPosition, isFresh: Bool = false,
+            place: JournalPosition, start: JournalPosition? = nil,
             told: JournalPosition? = nil, eventThere: EventID? = nil,
             answered: Progress? = nil
         ) {
@@ -49,7 +51,7 @@ public enum Reconciliation: Hashable, Sendable {
             self.tail = tail
             self.isEmpty = isEmpty
             self.place = place
-            self.isFresh = isFresh
+            self.start = start
             self.told = told
             self.eventThere = eventThere
             self.answered = answered
@@ -72,8 +74,9 @@ public enum Reconciliation: Hashable, Sendable {
         if known.eventThere != nil || isKept, known.eventThere != progress.eventID {
             return .restored
         }
-        if known.isFresh, progress.position < known.place { return .claim(known.place) }
-        // A cluster of before, which has not seen what another one was given meanwhile.
+        if let start = known.start, progress.position < start { return .claim(start) }
+        // A cluster of before, which has not seen what another one was given meanwhile; or a broker
+        // that forgot what it had acknowledged.
         if let told = known.told, progress.position < told { return .resume(progress.position) }
         return .resume(max(progress.position, known.place))
     }

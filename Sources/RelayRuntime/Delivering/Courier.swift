@@ -62,6 +62,8 @@ final class Courier: Sendable {
         var misfit: Misfit?
         /// Sinks that are new to this journal: what the other side remembers of them is of before.
         var fresh: Set<SinkName> = []
+        /// Where those of them began that were new at the start.
+        var starts: [SinkName: JournalPosition] = [:]
         /// The places that the other side was told last, since the start.
         var told: [SinkName: JournalPosition] = [:]
         /// The accounts of the register, whose keys a state sink may hold.

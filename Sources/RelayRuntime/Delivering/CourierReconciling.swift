@@ -31,7 +31,8 @@ extension Courier {
             let answered = try journal.answered()
             let toldLast = try journal.told()
             let unheard = try journal.unheard()
-            let fresh = status.withLock { $0.fresh }
+            // What this process was told is newer than what it has saved of that.
+            let toldNow = status.withLock { $0.told }
             result = Reconciled(tail: try journal.tail())
             for lane in lanes {
                 let sink = lane.plan.name
@@ -39,7 +40,8 @@ extension Courier {
                 let certain = min(head, unheard[sink] ?? head)
                 var known = Reconciliation.Known(
                     journal: journal.id, head: certain, tail: result.tail, isEmpty: isEmpty,
-                    place: lane.place, isFresh: fresh.contains(sink), told: toldLast[sink],
+                    place: lane.place, start: start(of: lane),
+                    told: toldNow[sink] ?? toldLast[sink],
                     answered: answered[sink])
                 if let told { known.eventThere = try journal.eventID(at: told.position) }
                 let decision = Reconciliation.decide(progress: told, known: known)
@@ -49,7 +51,10 @@ extension Courier {
                 case .claim(let place):
                     result.places[sink] = place
                     // A state sink is filled first, and tells its place then.
-                    if lane.plan.role == .state, known.isFresh { continue }
+                    if lane.plan.role == .state, known.start != nil {
+                        status.withLock { _ = $0.fresh.insert(sink) }
+                        continue
+                    }
                     result.claims.append(
                         Run.Part(
                             sink: sink, messages: [], place: place,
@@ -76,6 +81,17 @@ extension Courier {
             throw failure(misfit)
         }
         return result
+    }
+
+    /// Where a sink began that is new to the journal; the same however often this is asked.
+    private func start(of lane: Delivery.Lane) -> JournalPosition? {
+        status.withLock { status in
+            let sink = lane.plan.name
+            if status.fresh.contains(sink), status.starts[sink] == nil {
+                status.starts[sink] = lane.place
+            }
+            return status.starts[sink]
+        }
     }
 
     /// Nothing is published before it is durable that all sinks' brokers have told, and fit.

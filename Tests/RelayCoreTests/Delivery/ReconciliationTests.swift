@@ -16,11 +16,12 @@ import Testing
 
     private func known(
         there: EventID? = event, head: Int64 = 20, place: Int64 = 8, isEmpty: Bool = false,
-        isFresh: Bool = false, tail: Int64 = 1, told: Int64? = nil, answered: Progress? = nil
+        start: Int64? = nil, tail: Int64 = 1, told: Int64? = nil, answered: Progress? = nil
     ) -> Reconciliation.Known {
         Reconciliation.Known(
             journal: JournalID("mine"), head: JournalPosition(head), tail: JournalPosition(tail),
-            isEmpty: isEmpty, place: JournalPosition(place), isFresh: isFresh,
+            isEmpty: isEmpty, place: JournalPosition(place),
+            start: start.map { JournalPosition($0) },
             told: told.map { JournalPosition($0) }, eventThere: there, answered: answered)
     }
 
@@ -69,10 +70,10 @@ import Testing
     @Test func `another journal: lost when this one is empty, else foreign`() {
         let other = progress(journal: "other")
         #expect(
-            decide(other, known(there: nil, head: 0, place: 0, isEmpty: true, isFresh: true))
+            decide(other, known(there: nil, head: 0, place: 0, isEmpty: true, start: 0))
                 == .lost)
         #expect(decide(other, known()) == .foreign)
-        #expect(decide(other, known(isFresh: true)) == .foreign)
+        #expect(decide(other, known(start: 10)) == .foreign)
     }
 
     @Test func `a renewed journal answers the very record that it was renewed for, and no other`() {
@@ -92,15 +93,19 @@ import Testing
     }
 
     @Test func `a new sink does not go on where one of its name once ended`() {
-        #expect(decide(progress(), known(place: 20, isFresh: true)) == claim(20))
-        #expect(decide(progress(), known(place: 10, isFresh: true)) == resume(10))
-        #expect(decide(progress(), known(place: 8, isFresh: true)) == resume(10), "its first life")
+        #expect(decide(progress(), known(place: 20, start: 20)) == claim(20))
+        #expect(decide(progress(), known(place: 10, start: 10)) == resume(10))
+        #expect(decide(progress(), known(place: 8, start: 8)) == resume(10), "its first life")
     }
 
     @Test func `a cluster of before goes on where it was left, not where another one is`() {
         #expect(decide(progress(), known(place: 15, told: 14)) == resume(10))
         #expect(
             decide(progress(), known(place: 15, told: 10)) == resume(15), "nothing for it since")
+        #expect(
+            decide(progress(), known(place: 15, start: 8, told: 14)) == resume(10),
+            "nor where it was new when the process began")
+        #expect(decide(progress(), known(place: 15, start: 12, told: 14)) == claim(12))
         #expect(decide(nil, known(place: 15, told: 14)) == resume(15), "a new cluster")
     }
 
