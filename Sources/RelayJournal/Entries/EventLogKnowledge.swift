@@ -30,7 +30,8 @@ extension EventLog {
             let certain = try reader.unheard()[sink] ?? head
             var known = Reconciliation.Known(
                 journal: journal, head: certain, tail: try reader.tail(), isEmpty: head == .start,
-                place: place ?? head, start: place == nil ? head : nil, told: try reader.told()[sink],
+                place: place ?? head, start: place == nil ? head : nil,
+                told: try reader.told()[sink],
                 answered: try reader.answered()[sink])
             if let position { known.eventThere = try reader.eventID(at: position) }
             return known
