@@ -41,8 +41,7 @@ extension Courier {
                 var known = Reconciliation.Known(
                     journal: journal.id, head: certain, tail: result.tail, isEmpty: isEmpty,
                     place: lane.place, start: start(of: lane),
-                    told: toldNow[sink] ?? toldLast[sink],
-                    answered: answered[sink])
+                    told: toldNow[sink] ?? toldLast[sink], answered: answered[sink])
                 if let told { known.eventThere = try journal.eventID(at: told.position) }
                 let decision = Reconciliation.decide(progress: told, known: known)
                 decisions[sink] = decision
@@ -55,10 +54,7 @@ extension Courier {
                         status.withLock { _ = $0.fresh.insert(sink) }
                         continue
                     }
-                    result.claims.append(
-                        Run.Part(
-                            sink: sink, messages: [], place: place,
-                            eventID: try journal.eventID(at: place)))
+                    result.claims.append(try claim(of: sink, place))
                 case .restored, .lost, .foreign: break
                 }
             }
@@ -67,10 +63,7 @@ extension Courier {
                 // filled, or two that begin together would fill it by turns, in two epochs.
                 for lane in lanes where lane.plan.role != .state {
                     guard let place = result.places[lane.plan.name] else { continue }
-                    result.claims.append(
-                        Run.Part(
-                            sink: lane.plan.name, messages: [], place: place,
-                            eventID: try journal.eventID(at: place)))
+                    result.claims.append(try claim(of: lane.plan.name, place))
                 }
             }
         } catch {
@@ -81,6 +74,14 @@ extension Courier {
             throw failure(misfit)
         }
         return result
+    }
+
+    /// What tells the broker a sink's place, and nothing else.
+    private func claim(
+        of sink: SinkName, _ place: JournalPosition
+    ) throws(JournalFailure) -> Run.Part {
+        Run.Part(
+            sink: sink, messages: [], place: place, eventID: try journal.eventID(at: place))
     }
 
     /// Where a sink began that is new to the journal; the same however often this is asked.
