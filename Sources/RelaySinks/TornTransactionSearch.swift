@@ -47,7 +47,7 @@ extension KafkaPublisher {
     ) throws(KafkaError) -> TornFinding? {
         let topic = settings.progressTopic
         let progress = try committed.partitions(of: topic, timeout: Self.patience)
-        var found = TornFinding(torn: TornTransaction(shares: [:]), before: [:])
+        var found = TornFinding(torn: TornTransaction(places: [:]), before: [:])
         // A sink whose topic cannot be looked at holds up no other: its share comes again whole.
         let unseen = state.withLock { $0.unseen }
         for sink in settings.sinks.map(\.name) where !unseen.contains(sink) {
@@ -75,14 +75,11 @@ extension KafkaPublisher {
                 found.before[sink] = Progress(
                     journal: before.journal, position: before.position, eventID: before.eventID,
                     epoch: now.epoch, instance: settings.instance)
-                found.torn.isCommitted = true
             }
             guard let place else { continue }
             let partitions = try committed.partitions(of: sink.text, timeout: Self.patience)
-            found.torn.shares[sink] = TornTransaction.Share(
-                place: place, partitions: partitions.count, aborted: aborted)
-            let others = partitions.filter { !aborted.contains($0) }
-            try see(sink.text, others, committed, &found.torn.seen)
+            found.torn.places[sink] = place
+            try see(sink.text, partitions, committed, &found.torn.seen)
         }
         return found.torn.isOver ? nil : found
     }

@@ -43,11 +43,7 @@ extension KafkaPublisher {
         tell(
             open.subtracting(others), "the broker had left a transaction of ours open; it is ended")
         tell(others, "a transaction of another producer is open; readers wait for its end")
-        guard var found, others != open else { return }
-        for sink in found.torn.shares.keys {
-            let foreign = others.filter { $0.topic == sink.text }.map(\.partition)
-            found.torn.shares[sink]?.aborted.subtract(foreign)
-        }
+        guard let found, others != open else { return }
         // A process that dies before this is written has lost what was aborted.
         state.withLock { ($0.torn, $0.takenBack) = (found.torn, found.before) }
         try takeBack(found.before, producer)

@@ -20,18 +20,15 @@ import Testing
         (here, there) = (try key(of: 0), try key(of: 1))
     }
 
-    /// Aborted in partition 0, up to position 9; these are committed in partition 1.
-    private func torn(_ seen: [OutboundMessage], isCommitted: Bool? = nil) -> TornTransaction {
+    /// Torn up to position 9; these records of it are committed.
+    private func torn(_ seen: [OutboundMessage]) -> TornTransaction {
         TornTransaction(
-            shares: [
-                Self.sink: TornTransaction.Share(
-                    place: JournalPosition(9), partitions: 2, aborted: [0])
-            ],
+            places: [Self.sink: JournalPosition(9)],
             seen: Set(
                 seen.map {
                     TornTransaction.Seen(
                         topic: Self.sink.text, key: Array($0.key.utf8), value: $0.value)
-                }), isCommitted: isCommitted)
+                }))
     }
 
     private func message(_ position: Int64, _ key: String, _ value: String?) -> OutboundMessage {
@@ -56,22 +53,23 @@ import Testing
         return run.parts[0].messages.map(\.position.number)
     }
 
-    @Test func `what is committed elsewhere is left out, with its tombstones, up to its place`() {
+    @Test func `what is committed is left out up to its place, wherever it is, and no more`() {
         let messages = [
             message(5, here, "a"), message(6, there, "b"), message(7, there, nil),
-            message(8, here, nil), message(10, there, "c"),
+            message(8, here, "c"), message(9, there, "d"), message(10, there, "e"),
         ]
-        var torn = torn([messages[1]])
-        #expect(left(&torn, messages, to: 10) == [5, 8, 10])
+        // Two of them were torn: of one a record of either key came through, of the other none.
+        var torn = torn([messages[0], messages[1], messages[5]])
+        #expect(left(&torn, messages, to: 10) == [7, 8, 9, 10])
         #expect(torn.isOver)
     }
 
-    @Test func `what shows once that it is committed holds for the runs that follow`() {
+    @Test func `what is committed is left out of the runs that follow, too`() {
         let first = message(6, there, "b")
-        var torn = torn([first])
+        var torn = torn([first, message(8, there, "d")])
         #expect(left(&torn, [message(5, here, "a")], to: 5) == [5])
         #expect(left(&torn, [first], to: 6) == [])
-        #expect(left(&torn, [message(7, there, nil), message(8, there, "d")], to: 8) == [])
+        #expect(left(&torn, [message(7, there, nil), message(8, there, "d")], to: 8) == [7])
         #expect(!torn.isOver)
         #expect(left(&torn, [message(9, here, "e")], to: 9) == [9])
         #expect(torn.isOver)
@@ -84,21 +82,14 @@ import Testing
         #expect(torn.isOver)
     }
 
-    @Test func `tombstones show nothing, and then all comes again`() {
+    @Test func `tombstones show nothing, and come again`() {
         // An older tombstone of the key would pass for this one.
-        var torn = torn([message(1, there, nil), message(6, there, "b")])
+        var torn = torn([message(1, there, nil)])
         #expect(left(&torn, [message(5, there, nil)], to: 5) == [5])
-        #expect(left(&torn, [message(6, there, "b")], to: 9) == [6])
-    }
-
-    @Test func `where the progress topic says that it is committed no record need show it`() {
-        var torn = torn([], isCommitted: true)
-        let messages = [message(5, there, nil), message(6, here, "a")]
-        #expect(left(&torn, messages, to: 9) == [6])
     }
 
     @Test func `other sinks lose nothing`() {
-        var torn = torn([], isCommitted: true)
+        var torn = torn([message(5, there, "a")])
         var run = Run(parts: [
             Run.Part(
                 sink: SinkName("other"), messages: [message(5, there, "a")],
